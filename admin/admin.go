@@ -75,7 +75,8 @@ func New(o Options) (http.Handler, error) {
 	}, Routes(o))
 }
 
-// unlessErased rejects requests while the database may contain data that has been erased.
+// unlessErased rejects requests while the database may contain personal data that should have been
+// erased, for example because an old backup was restored.
 func unlessErased(p *privacy.Service, handle func(*web.Request) error) func(*web.Request) error {
 	return func(k *web.Request) error {
 		if err := p.CheckJournal(k.R.Context()); err != nil {

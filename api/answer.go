@@ -8,12 +8,11 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the size, in bytes, up to which write lets net/http set a response's
-// Content-Length, because that is faster. For a larger response, write sets it, because net/http would
-// otherwise send the response in chunks.
+// countedByServer is the maximum size, in bytes, of a response for which write leaves Content-Length to
+// net/http, because that is faster. For a larger response, write sets Content-Length, because net/http
+// could otherwise send the response in chunks.
 const countedByServer = 1 << 10
 
-// write sends rec.Answer with the given status.
 func write(c *gin.Context, rec *httpserver.Record, status int) {
 	h := c.Writer.Header()
 	h["Content-Type"] = contentJSON

@@ -43,7 +43,7 @@ type server struct {
 	pages *docs.Pages
 }
 
-// New returns the handler of the api listener.
+// New returns the handler for all requests to the partner API.
 func New(o Options) (http.Handler, error) {
 	pages, err := docs.New(docs.Options{
 		Document:       Document(),

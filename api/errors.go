@@ -32,7 +32,6 @@ var (
 	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
 )
 
-// statuses maps error codes to HTTP statuses.
 var statuses = map[apperr.Code]int{
 	apperr.Invalid:      http.StatusBadRequest,
 	apperr.Expired:      http.StatusBadRequest,

@@ -15,8 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// post handles POST {base_url}/api/lead/post. The listener logs posts in the
-// [httpserver.AccessLog].
+// post handles POST {base_url}/api/lead/post.
 func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 	slug, err := s.readPartnerBody(c, rec, intake.EndpointPost)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// readPartnerBody reads the body and returns the slug in the base URL.
+// readPartnerBody reads the request's body and returns the slug in its base URL. If the body cannot be
+// read, it records a rejection.
 func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := readBody(c, rec); err != nil {
@@ -32,7 +33,7 @@ func baseSlug(c *gin.Context) (string, error) {
 	return slug, nil
 }
 
-// readBody reads at most MaxBody bytes.
+// readBody reads the request's body into rec.Body. It rejects a body of more than MaxBody bytes.
 func readBody(c *gin.Context, rec *httpserver.Record) error {
 	if c.Request.ContentLength > MaxBody {
 		return errTooLarge
@@ -56,7 +57,6 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 	}
 }
 
-// readError returns the error for a body that could not be read.
 func readError(c *gin.Context, err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// bareOperations performs only the cryptography and the base64 encoding that the product's functions
-// need. No implementation of these functions can be faster on the same machine.
+// bareOperations contains benchmarks of only the cryptography and the base64 encoding that the product
+// needs. The product cannot be faster than they are on the same machine.
 type bareOperations struct {
 	quotes  cipher.AEAD // XChaCha20-Poly1305 with a prepared key
 	wrapper cipher.AEAD // AES-256-GCM with a prepared key
@@ -32,10 +32,10 @@ func newBareOperations() (*bareOperations, error) {
 }
 
 const (
-	// stampSize is the length of a timestamp and the dot after it.
+	// stampSize is the length, in bytes, of a Unix timestamp and a dot.
 	stampSize = 11
-	// quotePlain is the length of a quote's plaintext, and quoteRaw is the length of the sealed quote
-	// before it is encoded as text.
+	// quotePlain is the length of a quote before encryption, in bytes. quoteRaw is its length after
+	// encryption, before it is encoded as text.
 	quotePlain = 32
 	quoteRaw   = 2 + chacha20poly1305.NonceSizeX + quotePlain + chacha20poly1305.Overhead
 )
@@ -65,8 +65,8 @@ func (f *bareOperations) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost performs the two hashes that HMAC needs for a post once the key has been prepared: one of the
-// timestamp, a dot and the body, and one of the resulting digest.
+// hashPost measures the two SHA-256 hashes that the HMAC of a post needs. It does not measure the
+// preparation of the key.
 func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -76,7 +76,6 @@ func (f *bareOperations) hashPost(b *testing.B) {
 	}
 }
 
-// hashPosts performs the operations of hashPost once for each candidate partner.
 func (f *bareOperations) hashPosts(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -88,13 +87,12 @@ func (f *bareOperations) hashPosts(b *testing.B) {
 	}
 }
 
-// keyBlocks is the length of a message that SHA-256 processes in 8 blocks. HKDF also needs 8 blocks to
+// keyBlocks is the length of a message that SHA-256 processes in 8 blocks, as many as HKDF needs to
 // derive a content key.
 const keyBlocks = 8*sha256.BlockSize - 9
 
-// sealContact performs the operations that an envelope needs. It generates random bytes for a key, a
-// salt and two nonces, compresses 8 blocks with SHA-256, prepares one AES key, and encrypts the record
-// and its key with AES-256-GCM.
+// sealContact measures the operations that the encryption of a contact record needs: random bytes,
+// SHA-256, and AES-256-GCM for the record and its key.
 func (f *bareOperations) sealContact(b *testing.B) {
 	plain, message := noise(contactSize), noise(keyBlocks)
 	var random [32 + 16 + 12 + 12]byte

@@ -19,15 +19,16 @@ const (
 			INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
 			SELECT gen_random_uuid(), 'capped-' || i, 'Capped', 'approved', 'default', false, now(), now() FROM generate_series(1, $1) AS i RETURNING id)
 		INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) SELECT id, 1000000, now() FROM capped`
-	// Consecutive entries are for different partners and are spread evenly over time.
+	// capsEntriesSQL adds ledger entries that are evenly spaced in time. Consecutive entries are for
+	// different partners.
 	capsEntriesSQL = `WITH capped AS MATERIALIZED (SELECT array_agg(partner_id) AS ids FROM partner_prices)
 		INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT ids[1 + i % cardinality(ids)], ids[1], gen_random_uuid(), 'accrual', i::text, 4560, 'GBP', $1::timestamptz + i * ($2::timestamptz - $1) / $3::int
 		FROM capped, generate_series(0, $3::int - 1) AS i`
 )
 
-// caps measures how long a node takes to count a day's leads for the daily caps if there are many
-// leads.
+// caps measures how long a node takes to count the leads of a busy day for the daily caps of the
+// partners.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// recordTimeout limits the wait for the last pings to be stored.
+// recordTimeout is how long to wait until the last pings have been stored.
 const recordTimeout = 30 * time.Second
 
-// recorder contains the product's metrics about recording pings in the database.
+// recorder contains how many pings the product has written to the database, and how many it has
+// dropped.
 type recorder struct{ written, dropped int64 }
 
-// readRecorder reads the product's metrics.
 func readRecorder(ctx context.Context, ops string) (r recorder, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ops+"/metrics", nil)
 	if err != nil {
@@ -71,7 +71,8 @@ func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 	})
 }
 
-// checkPings returns an error unless the table contains exactly one row for each answered ping.
+// checkPings returns an error unless the database contains exactly as many priced pings as the product
+// answered.
 func checkPings(ctx context.Context, d *database, ops string, answered int64) error {
 	if err := awaitRecorded(ctx, ops, answered); err != nil {
 		return err
@@ -86,7 +87,8 @@ func checkPings(ctx context.Context, d *database, ops string, answered int64) er
 	return d.holds(ctx, answered, "pings", "pings WHERE outcome = 'priced'")
 }
 
-// holds returns an error unless the number of rows is exactly the wanted number.
+// holds returns an error unless the database contains exactly the wanted number of rows. The parameter
+// from is the SQL text after FROM. The parameter what names the rows in the error.
 func (d *database) holds(ctx context.Context, want int64, what, from string) error {
 	var got int64
 	if err := d.root.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&got); err != nil {
@@ -99,7 +101,7 @@ func (d *database) holds(ctx context.Context, want int64, what, from string) err
 }
 
 // checkLeads returns an error unless the number of complete leads is exactly the number of acknowledged
-// posts.
+// posts. A complete lead has a key, a consent, an event and a ledger entry.
 func checkLeads(ctx context.Context, d *database, acknowledged int64) error {
 	for _, table := range []struct{ what, from string }{
 		{"leads", "leads"},

@@ -42,13 +42,12 @@ func (b *bench) document(m machine) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shown is a figure, formatted for the document.
+// shown contains the values of a figure as text, for docs/benchmarks.md.
 type shown struct {
 	What, Spread, Target, Verdict, Floor string
 	Judged                               bool
 }
 
-// of returns the figures for one part.
 func (r *report) of(part string) (list []shown) {
 	for _, f := range r.figures {
 		if f.part == part {

@@ -18,20 +18,21 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// maxExportResident limits the additional memory, in MB, that a process may use during an export.
+// maxExportResident is the most additional memory that a process may use during an export, in MB.
 const maxExportResident = 64
 
-// exportJob is the database to export.
 type exportJob struct{ DatabaseURL string }
 
-// exported is the result of an export.
+// exported is the result of an export: its size, its duration, and the memory that the process used
+// before and after it.
 type exported struct {
 	Rows, Bytes int64
 	Seconds     float64
 	Idle, Used  child.Usage
 }
 
-// exports exports a large ledger several times and measures each export in a new process.
+// exports measures the export of a large ledger. It repeats the export several times, each time in a
+// new process.
 func (b *bench) exports(ctx context.Context) (err error) {
 	b.progress("export: filling a ledger with %s entries", grouped(b.plan.FinanceRows))
 	k, err := b.stage.newFilledLedger(ctx, "export", b.plan.FinanceRows*2/3)
@@ -67,7 +68,7 @@ func export(ctx context.Context, k *filledLedger) (e exported, err error) {
 	return e, err
 }
 
-// counting is a writer that counts the bytes that it receives.
+// counting is a writer that counts the bytes that it receives and discards them.
 type counting int64
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -75,7 +76,8 @@ func (c *counting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// playExport writes the whole ledger as CSV.
+// playExport runs in a child process. It exports the whole ledger as CSV and sends the duration and the
+// memory used to the parent process.
 func playExport(ctx context.Context, l *child.Link) error {
 	var job exportJob
 	if err := l.Next(&job); err != nil {

@@ -15,8 +15,8 @@ const (
 	unmeasured = "not measured"
 )
 
-// figure is a measured quantity, with one value for each round. If limit is set, the verdict states
-// whether the value meets it.
+// figure is a measured quantity, with one value for each round. If it has a limit, its verdict states
+// whether it meets the limit.
 type figure struct {
 	part   string
 	what   string
@@ -32,7 +32,8 @@ type figure struct {
 	fastest bool
 }
 
-// value returns the value that is compared with the limit.
+// value returns the median of all rounds, or the minimum if fastest is true. The verdict compares it
+// with the limit.
 func (f figure) value() float64 { return f.of(f.values) }
 
 func (f figure) of(rounds []float64) float64 {
@@ -52,8 +53,8 @@ func quantile(values []float64, fourths int) float64 {
 	return sorted[last*fourths/4]
 }
 
-// verdict compares the value with the limit. If even the bare operation's fastest round misses the
-// limit, the verdict is atFloor.
+// verdict states whether the figure meets its limit. If even the fastest round of the bare operation
+// exceeds the limit, the verdict is atFloor.
 func (f figure) verdict() string {
 	switch {
 	case len(f.values) == 0:
@@ -86,8 +87,8 @@ func (f figure) target() string {
 	return "≥ " + f.format(f.limit)
 }
 
-// spread formats the value, followed by the minimum and the maximum in parentheses. If fastest is true,
-// the value is the minimum, so the parentheses contain the median and the maximum instead.
+// spread formats the value and, in parentheses, the minimum and the maximum. If fastest is true, the
+// value is the minimum, so the parentheses contain the median and the maximum.
 func (f figure) spread() string {
 	if len(f.values) == 0 {
 		return "–"
@@ -102,7 +103,8 @@ func (f figure) spread() string {
 	return fmt.Sprintf("%s (%s – %s)", f.format(f.value()), number(low), number(quantile(f.values, 4)))
 }
 
-// beneath formats the value of the bare operation, followed by the ratio of the figure's value to it.
+// beneath formats the value of the bare operation, and how many times as large the value of the figure
+// is.
 func (f figure) beneath() string {
 	if len(f.floors) == 0 || len(f.values) == 0 {
 		return ""
@@ -138,11 +140,11 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios returns, for each round, the rate of contender a divided by the rate of contender b.
+// ratios returns, for each round, the rate of a divided by the rate of b.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
-// quotients returns, for each round, the value of contender a divided by the value of contender b. The
-// two values are comparable because they were measured in quick succession.
+// quotients returns, for each round, a's value divided by b's value. Because a and b are measured in
+// quick succession, a slow machine affects both values alike.
 func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {

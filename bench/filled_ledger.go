@@ -22,8 +22,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filledLedger is a database with a large ledger and two partners. The field large is the account
-// with two thirds of the accruals, and the field another is the account with the rest.
+// filledLedger is a database with a large ledger and two partners. The account in the field large has
+// two thirds of the accruals. The account in the field another has the rest.
 type filledLedger struct {
 	*database
 	keys           *keyring.Keys
@@ -77,9 +77,8 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the ledger, a lead for each accrual, and the partner's file. Of every thousand leads,
-// the file omits five, states a different amount for ten, replaces five with unknown leads, and
-// lists two twice.
+// fill writes the ledger, a lead for each accrual, and a partner's file to compare with the ledger. The
+// file contains deliberate errors: missing, unknown and duplicate leads, and wrong amounts.
 func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {
@@ -119,8 +118,8 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows generates a table's rows on demand. The leads table and the ledger table get the same
-// leads, because a lead's ID is calculated from its number.
+// ledgerRows generates the rows of the table leads or ledger_entries while they are copied to the
+// database. Both tables get the same leads, because a lead's ID is calculated from its number.
 type ledgerRows struct {
 	*filledLedger
 	list    *bufio.Writer
@@ -174,7 +173,8 @@ func spread(n int64) (random [10]byte) {
 	return random
 }
 
-// writeListRow adds the lead to the file, unless it is one of the leads that the file omits.
+// writeListRow adds a lead to the partner's file. It omits, changes or repeats some leads, so that the
+// comparison finds differences.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),

@@ -25,7 +25,7 @@ const (
 )
 
 // growth compares the rates of pings and posts on full tables with those on empty tables. It also
-// measures the list of leads on full tables.
+// measures the lists and searches of leads on full tables.
 func (b *bench) growth(ctx context.Context) (err error) {
 	var all [2]*product
 	for i, name := range []string{"product_full", "product_empty"} {
@@ -68,7 +68,7 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// searches looks in all partitions for leads that do not exist, and returns the time of the slowest
+// searches looks in all partitions for leads that do not exist. It returns the time of the slowest
 // search in each round.
 func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []float64, err error) {
 	now := clock.System{}.Now()
@@ -85,7 +85,7 @@ func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []fl
 	})
 }
 
-// slowest runs all functions in each round, and returns the time of the slowest function in each round.
+// slowest runs all functions in each round, and returns the longest time of each round.
 func (b *bench) slowest(all []func() error) (millis []float64, err error) {
 	for range b.plan.FineRounds {
 		var slowest time.Duration
@@ -101,9 +101,8 @@ func (b *bench) slowest(all []func() error) (millis []float64, err error) {
 	return millis, nil
 }
 
-// lists loads a page of the console's list of leads with each filter, and returns the time of the
-// slowest filter in each round. If a filter matches nothing, the query stops after the maximum number of
-// leads that it may examine for one page.
+// lists measures how long the console's list of leads takes to load one page with each filter. It
+// returns the time of the slowest filter in each round.
 func (b *bench) lists(ctx context.Context, db *postgres.DB, reader *leads.Reader) (millis []float64, err error) {
 	var busiest uuid.UUID
 	if err := db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads GROUP BY 1 ORDER BY count(*) DESC LIMIT 1`).Scan(&busiest); err != nil {

@@ -50,8 +50,8 @@ func (s *stage) machine(ctx context.Context) (m machine, err error) {
 	return m, err
 }
 
-// readCPU reads the model and the flags from the text of /proc/cpuinfo. For ARM processors, the file
-// often contains the flags but not the model.
+// readCPU sets CPU and SHA from the text of /proc/cpuinfo. For ARM processors, the text often does not
+// contain the model.
 func (m *machine) readCPU(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")

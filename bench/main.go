@@ -30,7 +30,7 @@ import (
 
 const documentPath = "docs/benchmarks.md"
 
-// longest limits the duration of a whole run. The time set by -patience is added to this limit.
+// longest is the time limit of a whole run. The time set by -patience is added to it.
 const longest = 60 * time.Minute
 
 // fillTime returns the time that a slow machine needs to fill the tables. It is added to the run's
@@ -56,7 +56,6 @@ func main() {
 	}
 }
 
-// plan contains the sizes and durations of a run.
 type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
@@ -103,7 +102,7 @@ func quickPlan() plan {
 	}
 }
 
-// bench is the state of a run.
+// bench is the state of a benchmark run.
 type bench struct {
 	plan         plan
 	stage        *stage
@@ -116,7 +115,8 @@ type bench struct {
 
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.output, format+"\n", args...) }
 
-// parts returns the parts of a run in order. -only accepts these names.
+// parts returns the names of the parts of a run, in the order in which they are measured. -only accepts
+// these names.
 func parts() []string {
 	return []string{"ping", "post", "partitions", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
 }
@@ -196,7 +196,6 @@ func command(ctx context.Context, args []string, output io.Writer) ([]string, er
 	return b.report.missed(), os.WriteFile(documentPath, text, 0o644)
 }
 
-// run creates a stage and measures the selected parts on it.
 func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 	if b.stage, err = openStage(ctx); err != nil {
 		return m, err

@@ -26,12 +26,13 @@ import (
 )
 
 const (
-	// candidates is the number of partners that may post to the shared base URL without naming an
-	// account, so that only the secret identifies them. It is the maximum according to decision 13.
+	// candidates is the number of partners whose secrets the service tries if a post to the shared base
+	// URL does not identify a partner. Decision 13 sets this maximum.
 	candidates = 100
 )
 
-// manyPartners contains a directory of many partners and an intake that uses the directory.
+// manyPartners contains a directory of many partners, and the intake, which handles requests and looks
+// partners up in the directory.
 type manyPartners struct {
 	intake    *intake.Intake
 	directory *snapshot.Holder[partners.Directory]
@@ -122,8 +123,8 @@ func (c *manyPartners) search(b *testing.B) {
 	}
 }
 
-// named measures how long it takes to find one of many accounts by its partnerId, and to find its
-// signing mode.
+// named measures how long it takes to find one of many accounts by its partnerId, and then the
+// account's signing mode.
 func (c *manyPartners) named(b *testing.B) {
 	b.ReportAllocs()
 	defer timed(b)()

@@ -9,11 +9,11 @@ import (
 const (
 	maxResident = 120 // MB
 	megabyte    = 1 << 20
-	// memoryTimeout limits how long it may take to send the pings if the machine is slow.
+	// memoryTimeout limits the time for sending the pings, in case the machine is slow.
 	memoryTimeout = 3 * time.Minute
 )
 
-// memory measures how much memory a new service uses after many pings.
+// memory measures how much memory a newly started service uses after many pings.
 func (b *bench) memory(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_memory", productJob{})
 	if err != nil {

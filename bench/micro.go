@@ -93,8 +93,8 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed starts measuring a benchmark's processor time. Other programs affect the processor time less
-// than the wall-clock time. Defer the returned function, which reports the result.
+// timed starts measuring the processor time of a benchmark. Defer the returned function, which reports
+// the result. Other programs affect the processor time less than the elapsed time.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {
@@ -179,7 +179,7 @@ func quoted() quote.Quote {
 	}
 }
 
-// moment returns the time that the measured functions use as the current time. It is always the same.
+// moment returns a fixed time, which the measured functions use as the current time.
 func moment() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
 func sealQuote(b *testing.B, s *quote.Sealer) {

@@ -19,8 +19,8 @@ const (
 	steadyPosts = 1000
 )
 
-// mixedPosts measures a load that includes replays, a load that includes posts whose rows the
-// database rejects, and the response times of posts at a fixed rate.
+// mixedPosts measures three loads: posts with some replays, posts with some rows that the database
+// rejects, and posts at a fixed rate.
 func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	var before int64
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
@@ -55,9 +55,8 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	return nil
 }
 
-// steadyPosts sends posts at the same fixed rate to the service, in which posts share transactions, and
-// to a service that gives each post its own transaction. The comparison shows whether sharing
-// transactions delays posts.
+// steadyPosts sends posts at a fixed rate to two services. In one, posts share database transactions.
+// In the other, each post has its own. The comparison shows whether sharing transactions delays posts.
 func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *subject, err error) {
 	other, err := b.stage.newProduct(ctx, "product_singles", productJob{SinglePosts: true})
 	if err != nil {

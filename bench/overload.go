@@ -16,18 +16,18 @@ const (
 	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
-	// overloadConnections is the number of connections for the slow database. It exceeds the number of
-	// posts that the service processes or queues at the same time.
+	// overloadConnections is the number of connections to the service while the database is slow. It
+	// exceeds the number of posts that the service processes or queues at the same time.
 	overloadConnections = 2048
-	// slowTransaction is how long each transaction is delayed in the slow database. The delay is long
-	// enough that the machine can send ten times as many posts as the database can store.
+	// slowTransaction is the delay of each transaction in the slow database. It is so long that the
+	// machine can send ten times as many posts as the database can store.
 	slowTransaction = 500 * time.Millisecond
 	makeSlow        = `CREATE FUNCTION bench_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%f); RETURN NULL; END $$;
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
 )
 
-// overload measures the service when it receives ten times as many posts as it can store, and how long
-// it then takes to recover at the normal rate. It does this with a normal and with a slow database.
+// overload measures the service while it receives ten times as many posts as it can store, and how long
+// it then takes to recover. It repeats the test with a slow database.
 func (b *bench) overload(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_overload", productJob{})
 	if err != nil {
@@ -56,7 +56,6 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	})
 }
 
-// overloadTest contains the settings for one overload test.
 type overloadTest struct {
 	*product
 	name        string
@@ -99,9 +98,8 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover sends posts at the normal rate, one second at a time, until the 99th percentile of their
-// response times is at most a quarter above normal. It returns how long that took. It gives up after
-// twice the target time.
+// recover sends posts at the normal rate until the 99th percentile of their response times is at most a
+// quarter above normal. It returns how long that took, and gives up after twice the target time.
 func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {

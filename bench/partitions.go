@@ -10,16 +10,16 @@ import (
 
 const (
 	maxChangedToUnchanged = 1.25
-	// changeInterval is the time from one change of partitions to the next. In production, partitions
-	// change only once a month or once a week.
+	// changeInterval is the time from one change of partitions to the next. In production, changes are
+	// much rarer.
 	changeInterval = time.Second
 )
 
 // partitionedTables are the tables to which each lead or payout adds rows.
 var partitionedTables = []string{"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries"}
 
-// partitions measures how much creating and dropping partitions slows down posts. Every post must be
-// stored.
+// partitions measures how much creating and dropping partitions slows down posts. It returns an error
+// if an acknowledged post was not stored.
 func (b *bench) partitions(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_partitions", productJob{})
 	if err != nil {
@@ -43,9 +43,8 @@ func (b *bench) partitions(ctx context.Context) (err error) {
 	return nil
 }
 
-// deliverDuringChanges sends posts while partitions are created and dropped, once in each
-// changeInterval. The result perSecond is the number of partitions that were created and dropped per
-// second.
+// deliverDuringChanges sends posts while it creates and drops partitions at every changeInterval. The
+// result perSecond is the number of partitions that were created and dropped per second.
 func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration) (r round, perSecond float64, err error) {
 	stop := make(chan struct{})
 	changed := make(chan error, 1)

@@ -23,9 +23,9 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench opens its connections one after another. The time that this takes counts towards its time
-// limit but not towards its rate, so each round gets extra seconds for connecting. If a busy machine
-// spends the whole round connecting, the round is repeated with twice as many extra seconds.
+// The program pgbench counts the time for opening its connections towards its time limit, but not
+// towards its rate. So each round gets extra seconds for connecting. If a round ends before the first
+// transaction completes, it is repeated with twice as many extra seconds, up to maxConnecting.
 const (
 	connecting    = 1
 	maxConnecting = 32
@@ -69,8 +69,8 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*su
 	return best, nil
 }
 
-// pgbenchWith returns a contender that stores one lead per transaction with prepared statements. If
-// pgbench is not installed, the error is exec.ErrNotFound.
+// pgbenchWith returns a contender that runs pgbench, which stores one lead per transaction with
+// prepared statements. If pgbench is not installed, the error is exec.ErrNotFound.
 func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {

@@ -18,7 +18,8 @@ const (
 	steadyPings = 10_000
 )
 
-// pings compares the product with a bare handler and with a handler that stores each ping with GORM.
+// pings measures pings to the product, to a bare handler, and to a handler that stores each ping with
+// GORM.
 func (b *bench) pings(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_pings", productJob{})
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *product) pinged(rate int) *subject {
 	}
 }
 
-// serve starts a baseline's server.
+// serve starts a baseline's server in a child process with the given role.
 func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	if c.process, err = child.Start(ctx, role, job); err != nil {
 		return err
@@ -162,5 +163,4 @@ func runRejected(ctx context.Context, role string, job any, share float64) (roun
 	return r, err
 }
 
-// seconds rounds a duration to whole seconds, with a minimum of one.
 func seconds(length time.Duration) int { return max(1, int(length.Round(time.Second)/time.Second)) }

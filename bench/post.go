@@ -125,7 +125,7 @@ func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*subj
 	})
 }
 
-// gormWith returns a contender that stores each lead with four Creates in one GORM transaction.
+// gormWith returns a contender that stores each lead with five Creates in one GORM transaction.
 func gormWith(d *database, rows rowSizes, name string, connections int) *subject {
 	return &subject{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
 		process, err := child.Start(ctx, roleGormPost, gormPostJob{

@@ -24,7 +24,7 @@ const (
 	replayDelivered  = 10 // one in 10 of the partners' priced pings was delivered
 )
 
-// pricing measures how long a node takes to replay a draft completely and to compile a rate card.
+// pricing measures how long a node takes to price past pings with a draft, and to compile a rate card.
 func (b *bench) pricing(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "pricing")
 	if err != nil {
@@ -59,9 +59,8 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillReplay stores pings for every industry, country and urgency. Most are from a thousand
-// partners, and the rest have no partner. One in fifty partners has partner pricing. For one in ten
-// of the partners' priced pings, it stores a lead.
+// fillReplay stores pings for every industry, country and urgency, most of them from a thousand
+// partners. For one in ten of the partners' priced pings, it also stores a lead.
 func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.Service, pings int64) error {
 	var terms []int32
 	for _, industry := range s.Taxonomy().Industries() {
@@ -99,8 +98,9 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 	return nil
 }
 
-// Consecutive pings differ in industry, country, urgency and partner, so that they form as many groups
-// as possible.
+// replayPingsSQL stores pings, and replayLeadsSQL stores leads for some of them. Consecutive pings
+// differ in industry, country, urgency and partner, so that a replay can group as few of them as
+// possible.
 const (
 	replayPingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 			outcome, price_minor, currency, card_version, duration_us)
@@ -119,7 +119,8 @@ const (
 		FROM (SELECT *, row_number() OVER () AS n FROM pings WHERE outcome = 'priced' AND partner_id IS NOT NULL) AS sold WHERE n % $1::int = 0`
 )
 
-// replays measures how long it takes to replay a draft that multiplies all prices by 1.1.
+// replays measures how long it takes to price past pings with a draft that multiplies all prices by
+// 1.1.
 func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []float64, err error) {
 	s = s.By(audit.Operator)
 	draft, err := s.CreateDraft(ctx, "a little more", 0)
@@ -168,7 +169,7 @@ func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft mode
 	return nil
 }
 
-// compiles measures how long it takes to compile a rate card that contains rules for every selector.
+// compiles measures how long it takes to compile a rate card with very many rules.
 func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	card := manyRules(s.Taxonomy(), s.Markets(), compiledRules)
 	for range b.plan.ReplayRounds {
@@ -182,8 +183,8 @@ func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	return millis, nil
 }
 
-// manyRules returns a rate card with n rules. The first rule for each selector sets a base price and a
-// multiplier. If there are more rules than selectors, the rest set a floor.
+// manyRules returns a rate card with n rules. The first rule for each combination of category or
+// industry, market and urgency class sets a base price and a multiplier. Any further rules set a floor.
 func manyRules(tax *pricingrules.Taxonomy, markets *pricingrules.Markets, n int) (card pricingrules.Card) {
 	var scopes []pricingrules.Target
 	for _, category := range tax.Categories() {

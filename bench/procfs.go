@@ -16,7 +16,7 @@ var errNoProcfs = errors.New("this system has no /proc")
 // tick is the unit in which Linux reports processor times in /proc.
 const tick = 10 * time.Millisecond
 
-// processors contains the total time of all processors since the machine started.
+// processors contains the busy time and the total time of all processors since the machine started.
 type processors struct{ busy, all time.Duration }
 
 func readProcessors() (p processors, err error) {
@@ -30,8 +30,8 @@ func readProcessors() (p processors, err error) {
 	return parseProcessors(string(text))
 }
 
-// parseProcessors parses the first line of /proc/stat. It contains the times for user, nice, system,
-// idle, iowait, irq, softirq and steal. Guest times follow, but user and nice already include them.
+// parseProcessors parses the first line of /proc/stat. It ignores the two guest times at the end of the
+// line, because the user and nice times already include them.
 func parseProcessors(text string) (p processors, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -68,8 +68,8 @@ func readProcess(pid int) (processStat, error) {
 	return parseProcess(string(text))
 }
 
-// parseProcess parses the fields that follow the program's name. It looks for the last parenthesis,
-// because the name itself can contain spaces and parentheses.
+// parseProcess parses the text of /proc/<pid>/stat. It skips everything up to the last closing
+// parenthesis, because the program's name can itself contain spaces and parentheses.
 func parseProcess(text string) (s processStat, err error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const parent, times = 1, 11 // times: user, system, and both for ended children

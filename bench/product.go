@@ -59,7 +59,8 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 	return p, p.process.Receive(&p.at)
 }
 
-// admit creates the approved partner.
+// admit creates the approved partner that sends the pings and posts, with an account and a signing
+// secret.
 func (p *product) admit(ctx context.Context) error {
 	db, err := p.open(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// area is a part of the product's work, identified by the functions that do it. A sample of the profile
-// counts towards the area of the innermost function that belongs to any area.
+// area is a part of the product's work, such as logging, identified by the names of its functions. A
+// sample of the profile counts towards the area of the innermost function that belongs to any area.
 type area struct {
 	name  string
 	marks []string // prefixes of the functions' names

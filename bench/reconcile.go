@@ -74,7 +74,8 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 	return nil
 }
 
-// byProduct uploads the file to the product and runs the comparison.
+// byProduct compares the partner's file with the ledger, using the product. It appends the times of the
+// upload and of the comparison to took.
 func (k *filledLedger) byProduct(
 	ctx context.Context, s *reconcile.Service, took *compared,
 ) (r reconcile.Reconciliation, err error) {
@@ -106,7 +107,7 @@ func (k *filledLedger) byProduct(
 
 func since(began time.Time) float64 { return clock.System{}.Now().Sub(began).Seconds() }
 
-// byPsql makes the same comparison with psql.
+// byPsql makes the same comparison as byProduct, but with psql.
 func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	if _, err := k.root.Exec(ctx, `TRUNCATE result`); err != nil {
 		return err

@@ -18,7 +18,7 @@ type report struct {
 	costs   []cost
 }
 
-// cost states how the product's processor time in one part is divided among areas.
+// cost states how the product's processor time in one part of the run is divided among areas of work.
 type cost struct {
 	part   string
 	shares []share
@@ -313,7 +313,6 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 	r.others(part, greatest, pressed)
 }
 
-// rejectionMillis returns the 99th percentile of rejection times in each round that had rejections.
 func rejectionMillis(rounds []round) (millis []float64) {
 	for _, r := range rounds {
 		if r.Rejected > 0 {
@@ -360,8 +359,8 @@ func (r *report) others(part string, all ...*subject) {
 	r.add(f)
 }
 
-// idle adds a figure for the share of processor time during which the machine was idle because the
-// contender waited for the disk or for a lock.
+// idle adds a figure for the share of processor time that was idle because the contender waited for the
+// disk or for a lock.
 func (r *report) idle(part, name string, c *subject) {
 	r.add(figure{
 		part:   part,
@@ -455,7 +454,6 @@ func (r *report) missed() (list []string) {
 	return list
 }
 
-// print writes all figures as a table for the terminal.
 func (r *report) print(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "part\tfigure\tvalue (spread)\ttarget\tverdict\tfloor")

@@ -42,7 +42,6 @@ type listening struct {
 	Ops     string // the address of the product's health checks and metrics
 }
 
-// productJob contains the options for starting the product.
 type productJob struct {
 	DatabaseURL, PlatformKey, LocalKEK string
 	Vault                              vaultLogin // the zero value selects the local key
@@ -50,7 +49,6 @@ type productJob struct {
 	SinglePosts                        bool
 }
 
-// vaultLogin contains the address and the credentials for a Vault server.
 type vaultLogin struct{ Address, RoleID, SecretID string }
 
 // playProduct runs the whole service with the default settings for production.
@@ -113,7 +111,7 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	return cfg, listeners, nil
 }
 
-// serve runs a baseline's server until the parent closes the link.
+// serve runs a baseline's server until the parent process closes the link.
 func serve(ctx context.Context, l *child.Link, handler http.Handler) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

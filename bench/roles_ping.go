@@ -39,7 +39,7 @@ type bareAnswer struct {
 	ExpiresAt     string  `json:"expiresAt"`
 }
 
-// answer returns a response of the same size as the product's response.
+// answer returns a response to a ping, of the same size as the product's response.
 func answer() bareAnswer {
 	return bareAnswer{
 		Accepted:      true,
@@ -169,10 +169,9 @@ func connectAll(ctx context.Context, pool *sql.DB, connections int) error {
 	return nil
 }
 
-// TableName implements schema.Tabler.
+// TableName tells GORM the name of the table.
 func (plainPing) TableName() string { return "plain_pings" }
 
-// pingsJob describes the pings to send.
 type pingsJob struct {
 	Address, Slug string
 	For           time.Duration
@@ -180,7 +179,7 @@ type pingsJob struct {
 	Rate          int // per second; 0 for no limit
 }
 
-// differentPings is the number of distinct pings. They are sent again when all have been sent.
+// differentPings is the number of distinct pings. The load sends them again when all have been sent.
 const differentPings = 4096
 
 func playPings(ctx context.Context, l *child.Link) error {

@@ -20,7 +20,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// postsJob describes the posts to send, at most Count of them.
+// postsJob describes the posts to send. Again and Bad are the shares of posts that are replays and of
+// posts that the database rejects.
 type postsJob struct {
 	Address   string
 	Partner   sample.Partner
@@ -71,7 +72,6 @@ func shippedTable() (*pricingrules.Table, error) {
 	return pricingrules.Compile(card, tax, markets)
 }
 
-// gormPostJob describes the leads to store with GORM.
 type gormPostJob struct {
 	URL         string
 	Rows        rowSizes
@@ -79,7 +79,7 @@ type gormPostJob struct {
 	Connections int
 }
 
-// playGormPost stores each lead with four Creates in one transaction. It runs one goroutine for each
+// playGormPost stores each lead with five Creates in one transaction. It runs one goroutine for each
 // connection.
 func playGormPost(ctx context.Context, l *child.Link) error {
 	var job gormPostJob
@@ -250,7 +250,6 @@ func noise(n int) []byte {
 	return b[:n]
 }
 
-// text returns n random lower-case letters.
 func text(n int) string {
 	b := noise(n)
 	for i, c := range b {

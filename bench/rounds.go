@@ -43,8 +43,7 @@ func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 // answered returns the number of requests per second that were acknowledged or rejected.
 func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
-// each returns the given processor time, divided by the number of acknowledged requests, in
-// microseconds.
+// each divides a processor time by the number of acknowledged requests. The result is in microseconds.
 func (r round) each(spent time.Duration) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
 }
@@ -55,7 +54,6 @@ func (r round) own() float64 { return r.each(r.CPU) }
 // p99 returns the 99th percentile of the response times of acknowledged requests, in microseconds.
 func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
 
-// series applies a function to each round and returns the results.
 func (c *subject) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
 	for i, r := range c.rounds {
@@ -64,7 +62,8 @@ func (c *subject) series(take func(round) float64) []float64 {
 	return out
 }
 
-// turn runs the contender once and adds to its count of acknowledged requests.
+// turn runs the contender for the given time, and adds the number of acknowledged requests to its
+// total.
 func (c *subject) turn(ctx context.Context, length time.Duration) (round, error) {
 	var before child.Usage
 	var err error
@@ -83,9 +82,9 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take measures the contenders in rounds. In each round, every contender has one turn. If other
-// programs slow the machine down for a while, this affects all contenders alike. The first round is
-// a warm-up, and its result is discarded.
+// take measures the contenders in rounds, in which each contender has one turn. So if the machine is
+// slow for a while, this affects all contenders alike. The first round is a warm-up, and its result is
+// discarded.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {
@@ -173,7 +172,8 @@ type spent struct {
 	ours, postgres time.Duration
 }
 
-// since returns the share of processor time that other programs used between the earlier reading and s.
+// since returns the share of processor time that other programs used from the reading before to the
+// reading s.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -183,7 +183,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince returns the share of processor time that was idle between the earlier reading and s.
+// idleSince returns the share of processor time that was idle from the reading before to the reading s.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {
@@ -192,8 +192,8 @@ func (s spent) idleSince(before spent) float64 {
 	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
-// spending reads how much processor time was used by the machine, by Postgres, and by all processes of the
-// benchmark: Postgres, this process with its children that have ended, and the contender.
+// spending reads the processor times that the whole machine, Postgres and all processes of the
+// benchmark have used. The result known is false if the system does not report them.
 func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {

@@ -70,7 +70,6 @@ func (s *stage) close() error {
 	return errors.Join(stopped, os.RemoveAll(s.folder), os.RemoveAll(s.data))
 }
 
-// database is a database with the service's schema.
 type database struct {
 	name    string
 	appURL  string // as the role that the service uses
@@ -106,8 +105,8 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	return d, nil
 }
 
-// createPartitions creates the partitions of the last two months, which contain all data of the
-// benchmarks.
+// createPartitions creates the partitions that contain the data of the benchmarks, including those of
+// the previous month.
 func (d *database) createPartitions(ctx context.Context) error {
 	db, err := d.open(ctx)
 	if err != nil {
@@ -118,7 +117,7 @@ func (d *database) createPartitions(ctx context.Context) error {
 	return cmp.Or(db.EnsurePartitions(ctx, now.AddDate(0, -1, 0), postgres.Monthly), db.EnsurePartitions(ctx, now, postgres.Monthly))
 }
 
-// open connects to the database as the service does.
+// open connects to the database with the role that the service uses.
 func (d *database) open(ctx context.Context) (*postgres.DB, error) {
 	return postgres.Open(ctx, postgres.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 30 * time.Second})
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// RiverSchema is the schema with River's tables.
+// RiverSchema is the database schema that contains the tables of River, the job queue.
 const RiverSchema = "river"
 
 const (
 	riverStep = 12
 	riverName = "00012_river.go"
-	// riverVersion is the version of River's schema that this program needs. To move to a newer version,
-	// add a migration. Version 8 is not needed, because it changes nothing in Postgres.
+	// riverVersion is the version of River's tables that this program needs. To move to a newer
+	// version, add a migration. Version 8 is not needed, because it changes nothing in Postgres.
 	riverVersion = 7
 )
 
-// riverTables returns the migration that creates the tables of River, the job queue, by running River's
-// own migrations. Each of River's migrations needs its own transaction, so this migration does not run
-// in a transaction. If it is interrupted, the next attempt continues with the first missing River
-// migration.
+// riverTables returns the migration that creates the tables of River, the job queue. It does not run in
+// a transaction, because each of River's own migrations needs its own. If it is interrupted, the next
+// attempt continues where it stopped.
 func riverTables() *goose.Migration {
 	up := func(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {
@@ -38,7 +37,6 @@ func riverTables() *goose.Migration {
 	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, &goose.GoFunc{RunDB: down})
 }
 
-// migrateRiver applies the missing migrations of River's schema.
 func migrateRiver(ctx context.Context, db *sql.DB) error {
 	m, err := rivermigrate.New(riverdatabasesql.New(db), &rivermigrate.Config{Schema: RiverSchema})
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// A statement that waits for a table lock blocks all later statements on the table. So a migration that
-// waits for a long transaction, such as a backup, would block posts. To avoid this, a migration waits
-// for less time than a post, which waits for two seconds. It waits for more than one second, because
-// Postgres then cancels an autovacuum that blocks the migration. If the migration does not get the lock,
-// it pauses, so that queued statements can run, and then retries.
+// A migration that waits for a lock on a table also blocks later statements on the table, such as
+// posts. So after lockTimeout, it pauses for lockPause and tries again. lockTimeout is less than the
+// two seconds that a post waits. It is more than one second, after which Postgres cancels an autovacuum
+// that blocks the migration.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = 3 * time.Second
@@ -25,9 +24,10 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// lockTimeoutSQL limits how long statements on a connection wait for a lock on a table. A migration that
-// runs outside a transaction calls when_free for each change that may have to wait. when_free retries
-// only that change, because retrying the whole migration would rebuild its indexes.
+// lockTimeoutSQL limits how long statements on a connection wait for a lock on a table. It also creates
+// the procedure when_free, which retries one change while the table is locked. Use when_free in
+// migrations that run outside a transaction, because retrying the whole migration would rebuild its
+// indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';
 CREATE OR REPLACE PROCEDURE pg_temp.when_free(change text) LANGUAGE plpgsql AS $$
@@ -44,7 +44,7 @@ BEGIN
 	END LOOP;
 END $$`
 
-// lockTimeoutLocker runs lockTimeoutSQL when it locks a session for migrations.
+// lockTimeoutLocker runs lockTimeoutSQL after it has locked a session for migrations.
 type lockTimeoutLocker struct{ lock.SessionLocker }
 
 func (p lockTimeoutLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {

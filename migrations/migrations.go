@@ -17,7 +17,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// versionTable lists the applied migrations.
+// versionTable is the table that lists the applied migrations.
 const versionTable = "schema_migrations"
 
 //go:embed *.sql
@@ -30,9 +30,9 @@ type Step struct {
 	Applied bool   `json:"applied"`
 }
 
-// provider returns a goose provider for the SQL migrations in sources and the Go migration of River's
-// tables. The parameter changes states whether migrations will be applied or undone. If it is false, the
-// provider also works on a read-only standby.
+// provider returns a goose provider for the migrations in sources and the one that creates River's
+// tables. Set changes if the provider will apply or undo migrations. Otherwise, it also works on a
+// read-only standby.
 func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) {
 	// The locker makes concurrent migrations wait for each other.
 	locker, err := lock.NewPostgresSessionLocker()
@@ -106,7 +106,7 @@ func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// Status returns all migrations of this program.
+// Status returns all migrations of this program, and whether each has been applied.
 func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	p, err := provider(db, files, false)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuditOutcome is the result of an action.
+// AuditOutcome is the result of the action that an audit event records.
 type AuditOutcome string
 
 const (

@@ -10,7 +10,7 @@ import (
 type ErasureReason string
 
 const (
-	EraseForRequest   ErasureReason = "request" // the consumer's (GDPR article 17)
+	EraseForRequest   ErasureReason = "request" // the consumer requested it (GDPR article 17)
 	EraseForComplaint ErasureReason = "complaint"
 	EraseForNoConsent ErasureReason = "no_consent"
 	EraseForLegal     ErasureReason = "legal"
@@ -29,7 +29,7 @@ type ErasureEntry struct {
 	ErasedAt    *time.Time // nil while the erasure is pending
 }
 
-// Erasure is an erased lead, with its entry in the erasure journal.
+// Erasure links a lead to the entry in the erasure journal that records its erasure.
 type Erasure struct {
 	LeadID   uuid.UUID `gorm:"primaryKey"`
 	Sequence int64

@@ -67,7 +67,7 @@ type Job struct {
 	EndedAt     *time.Time
 }
 
-// TableName returns the table name, which is not a plural.
+// TableName implements GORM's Tabler.
 func (Job) TableName() string { return "jobs" }
 
 // File is an encrypted file, stored in parts until it is no longer needed.

@@ -18,7 +18,7 @@ const (
 	ContactAnswers ContactField = "answers"
 )
 
-// RevealReason is the reason why a user views a field of a contact record.
+// RevealReason is the reason why a user reveals a field of a contact record.
 type RevealReason string
 
 const (
@@ -29,7 +29,7 @@ const (
 	RevealForOther     RevealReason = "other" // explained in the note
 )
 
-// LeadReveal records that a user viewed a field of a contact record.
+// LeadReveal records that a user revealed a field of a contact record.
 type LeadReveal struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	LeadID    uuid.UUID

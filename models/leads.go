@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// LeadState is the state of a lead. A lead is erased when its keys have been deleted.
+// LeadState is the state of a lead. An erased lead has no contact record and no key.
 type LeadState string
 
 const (
@@ -49,8 +49,7 @@ type Lead struct {
 	AuthTag    []byte
 }
 
-// LeadKey contains those columns of a lead that can change or be deleted. A lead without a LeadKey
-// cannot be decrypted.
+// LeadKey contains the wrapped key of a lead. A lead without a LeadKey cannot be decrypted.
 type LeadKey struct {
 	LeadID     uuid.UUID `gorm:"primaryKey"`
 	Salt       []byte

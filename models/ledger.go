@@ -73,7 +73,7 @@ const (
 	ReturnRejected ReturnState = "rejected"
 )
 
-// Return disputes a delivered lead. If it is accepted, a ledger entry reverses the accrual.
+// Return is a dispute about a delivered lead. If it is accepted, a ledger entry reverses the accrual.
 type Return struct {
 	ID           uuid.UUID `gorm:"primaryKey"`
 	LeadID       uuid.UUID
@@ -162,8 +162,8 @@ const (
 	StatementEven         StatementOutcome = "even"
 )
 
-// Statement is the result of a payout run for one account, in the run's currency. A held balance is
-// carried forward, and its entries are left for the next run.
+// Statement is the result of a payout run for one account. A held payout is left for the next payout
+// run, together with its entries.
 type Statement struct {
 	RunID         uuid.UUID `gorm:"primaryKey"`
 	AccountID     uuid.UUID `gorm:"primaryKey"`

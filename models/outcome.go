@@ -1,10 +1,10 @@
 package models
 
-// Outcome is the result of a request, as stored in pings and traffic_minutes. For a rejected
-// request, it is the error's reason.
+// Outcome is the result of a request, as stored in the tables pings and traffic_minutes. The outcome of
+// a rejected request is the error's reason.
 type Outcome string
 
-// The outcomes of requests that were not rejected, and OutcomeInactive.
+// These are the outcomes of requests that were not rejected, and OutcomeInactive.
 const (
 	OutcomePriced Outcome = "priced"
 
@@ -31,7 +31,7 @@ const (
 // OutcomeKind is a group of outcomes that are counted together.
 type OutcomeKind int
 
-// The kinds of outcomes.
+// These are the kinds of outcomes.
 const (
 	KindRejected OutcomeKind = iota
 	KindPriced

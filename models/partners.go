@@ -48,8 +48,8 @@ type Partner struct {
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PlatformIDs contains the ids of the platform account and its partner, which own unsigned posts
-// without a partnerId (decision 13). The first migration creates both.
+// PlatformIDs contains the IDs of the platform account and its partner, which receive unsigned posts
+// that do not identify a partner (decision 13). The first migration creates both.
 var PlatformIDs = struct{ Partner, Account uuid.UUID }{
 	uuid.MustParse("00000000-0000-7000-8000-000000000001"),
 	uuid.MustParse("00000000-0000-7000-8000-000000000002"),
@@ -88,8 +88,8 @@ const (
 	SecretRevoked SecretState = "revoked"
 )
 
-// SigningSecret is a partner's HMAC secret. Sealed is the secret, encrypted with a platform key.
-// Digest is a keyed digest of the secret and is unique on the platform (decisions 13, 16).
+// SigningSecret is a secret with which a partner signs posts. Sealed is the secret, encrypted with a
+// platform key. Digest is a keyed hash of the secret and is unique on the platform (decisions 13, 16).
 type SigningSecret struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	PartnerID uuid.UUID
@@ -106,7 +106,7 @@ type SigningSecret struct {
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 }
 
-// PartnerLink is a link to the documentation page for one partner.
+// PartnerLink is a link to a partner's own documentation page.
 type PartnerLink struct {
 	Digest    []byte `gorm:"primaryKey"` // SHA-256 of the token
 	PartnerID uuid.UUID

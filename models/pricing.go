@@ -59,7 +59,8 @@ const (
 	ReplayFailed  ReplayState = "failed"
 )
 
-// RateCardReplay prices the pings and posts of past days with a rate card.
+// RateCardReplay prices the pings and posts of past days with a rate card, to see the impact of that
+// card.
 type RateCardReplay struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	RateCardID  uuid.UUID
@@ -93,7 +94,7 @@ type PricingRule struct {
 	Note       string
 }
 
-// PartnerPrice is a partner's own pricing (decisions 4, 5).
+// PartnerPrice is a partner's own price adjustment, exclusions and cap (decisions 4, 5).
 type PartnerPrice struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
 	Adjustment   int       // added to the price, in ten-thousandths of the price

@@ -74,7 +74,8 @@ type ReconciliationLine struct {
 	ReceivedAt       *time.Time
 }
 
-// ReconciliationResolution records how a line was resolved. The newest resolution of a line counts.
+// ReconciliationResolution is a note that resolves a line. If a line has several, the newest one is
+// shown.
 type ReconciliationResolution struct {
 	ID               int64 `gorm:"primaryKey;autoIncrement"`
 	ReconciliationID uuid.UUID

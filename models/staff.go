@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role is a user's role. The policy defines the permissions of each role.
+// Role is a user's role. Package authz defines the permissions of each role.
 type Role string
 
 const (
@@ -55,7 +55,7 @@ type StaffRole struct {
 	PartnerID *uuid.UUID // nil for all partners
 }
 
-// RecoveryCode replaces a lost second factor. It works once.
+// RecoveryCode is a code that a user can enter once instead of a code from the authenticator app.
 type RecoveryCode struct {
 	StaffID uuid.UUID `gorm:"primaryKey"`
 	Digest  []byte    `gorm:"primaryKey"`
@@ -65,7 +65,7 @@ type RecoveryCode struct {
 // TableName implements GORM's Tabler.
 func (RecoveryCode) TableName() string { return "staff_recovery_codes" }
 
-// Invitation is a single-use token with which a user chooses a password.
+// Invitation is a single-use token that lets a user choose a password.
 type Invitation struct {
 	TokenHash []byte `gorm:"primaryKey"`
 	StaffID   uuid.UUID
@@ -75,7 +75,7 @@ type Invitation struct {
 // TableName implements GORM's Tabler.
 func (Invitation) TableName() string { return "staff_invitations" }
 
-// SessionStage is the stage of a login.
+// SessionStage is how far a user's login has progressed.
 type SessionStage string
 
 const (
@@ -84,8 +84,8 @@ const (
 	StageOpen  SessionStage = "open"
 )
 
-// StaffSession is a login session. This row, and not the cookie, determines what the session
-// allows.
+// StaffSession is a login session. This row determines what the session allows. The cookie only
+// identifies the session.
 type StaffSession struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	StaffID     uuid.UUID

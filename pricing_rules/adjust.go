@@ -7,7 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The smallest and the largest adjustment that a partner can have, in ten-thousandths: 500 is +5%.
+// MinAdjustment and MaxAdjustment are the smallest and largest adjustments that a partner can have, in
+// ten-thousandths. For example, 500 is +5%.
 const (
 	MinAdjustment = -9_000
 	MaxAdjustment = 90_000
@@ -32,12 +33,12 @@ func Adjust(minor int64, adjustment int) int64 {
 	return int64(adjusted(uint64(minor), 0, adjustment))
 }
 
-// FormatAdjustment formats an adjustment as a signed percentage: 525 is "+5.25%".
+// FormatAdjustment formats an adjustment as a signed percentage, such as "+5.25%" for 525.
 func FormatAdjustment(adjustment int) string {
 	return signed(adjustment) + "%"
 }
 
-// signed formats an adjustment without the percent sign: 525 is "+5.25".
+// signed formats an adjustment without the percent sign, such as "+5.25" for 525.
 func signed(adjustment int) string {
 	sign := "+"
 	if adjustment < 0 {

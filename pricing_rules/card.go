@@ -20,7 +20,7 @@ type Card struct {
 // in that currency. For example, Amounts{money.GBP: 4560} contains only 45.60 GBP.
 type Amounts [money.AUD + 1]int64
 
-// Exclusion states what a rule's exclude field is set to.
+// Exclusion is the value of a rule's field exclude.
 type Exclusion uint8
 
 const (
@@ -81,7 +81,8 @@ func (r Rule) SetsNothing() bool {
 // finding is a problem with one field of a rule. If field is "", the problem concerns the whole rule.
 type finding struct{ field, message string }
 
-// findings returns the problems with a rule that can be found without the taxonomy and the markets.
+// findings returns the problems with a rule that can be found without the taxonomy and the list of
+// markets.
 func (r Rule) findings() []finding {
 	var found []finding
 	add := func(field, format string, args ...any) {

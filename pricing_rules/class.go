@@ -5,7 +5,7 @@ import "strings"
 // Class is the urgency class of a lead (decision 8).
 type Class uint8
 
-// The numbers are part of sealed quotes and must not change.
+// These are the urgency classes. Their numbers are part of sealed quotes and must not change.
 const (
 	Standard  Class = 0
 	Emergency Class = 1

@@ -24,7 +24,7 @@ type BaseLine struct {
 	Minor  int64
 }
 
-// The columns in a CSV file of base prices. ParseBases ignores the last three.
+// These are the columns in a CSV file of base prices. ParseBases ignores the last three.
 const (
 	columnCategory  = "category"
 	columnIndustry  = "industry"
@@ -44,11 +44,10 @@ var baseColumns = []string{
 // anyWord in the urgency column means that the line applies to every urgency.
 const anyWord = "any"
 
-// ParseBases parses a CSV file of base prices that FormatBases wrote or that a spreadsheet saved. The
-// columns can be in any order. The separator can be a comma, a semicolon or a tab. If it is not a comma,
-// amounts can have a decimal comma. The file can start with a byte-order mark. If anything in the file
-// is not valid, ParseBases returns no lines. The error then has type Problems and states the line and
-// column of each problem.
+// ParseBases parses a CSV file of base prices that FormatBases wrote or that a spreadsheet program
+// saved. The columns can be in any order, and the separator can be a comma, a semicolon or a tab. If it
+// is not a comma, amounts can have a decimal comma. If anything in the file is not valid, ParseBases
+// returns no lines and an error of type Problems.
 func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
 	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
 	r.read(data)
@@ -227,8 +226,6 @@ func (r *baseReader) amount(text string) (int64, error) {
 	return minor, nil
 }
 
-// decimalPoint replaces the comma with a point if text contains one comma and no point, as in
-// 45,60.
 func decimalPoint(text string) string {
 	if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
 		return strings.Replace(text, ",", ".", 1)

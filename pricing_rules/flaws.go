@@ -18,15 +18,14 @@ const (
 	crossed          // the floor is above the ceiling
 )
 
-// flaw is a reason why a cell has no price. The fields rule and other identify the rules to fix. Each is
-// a rule's index plus one, or 0 if there is no rule.
+// flaw is a reason why a cell has no price. The fields rule and other identify the rules to fix. Each of
+// them is a rule's index plus one, or 0 if there is no rule.
 type flaw struct {
 	kind        flawKind
 	currency    money.Currency
 	rule, other int32
 }
 
-// cellIndex identifies a cell by the indexes of its industry and market.
 type cellIndex struct {
 	industry, market int
 	class            Class
@@ -78,8 +77,8 @@ func (t *Table) describe(f flaw) string {
 	}
 }
 
-// areas describes the given cells. Industries whose cells have the same countries and classes share one
-// text. The cells must be ordered by industry.
+// areas describes the given cells, which must be ordered by industry. Industries whose cells have the
+// same countries and classes share one description.
 func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
 	industries := map[string][]int{}
@@ -101,7 +100,6 @@ func (t *Table) areas(spots []cellIndex) []string {
 	return order
 }
 
-// shape describes the countries and classes of the given cells, which belong to one industry.
 func (t *Table) shape(spots []cellIndex) string {
 	masks := map[int]uint8{} // the classes in each market, as bits
 	var markets []int

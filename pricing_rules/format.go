@@ -50,7 +50,6 @@ func FormatCard(card Card) []byte {
 	return b.Bytes()
 }
 
-// formatAmounts formats amounts on one line, such as {GBP: 45.6, EUR: 53}.
 func formatAmounts(amounts Amounts) string {
 	out := []byte{'{'}
 	for _, currency := range money.Currencies {

@@ -6,9 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// index finds the rules for a selector in constant time. It has one slot for each possible
-// selector, which combines an industry, a category or "any" with a market or "any" and a class or
-// "any".
+// index finds the rules with a given selector in constant time. Each possible selector has a slot. A
+// selector combines an industry, a category or "any" with a market or "any", and with a class or "any".
 type index struct {
 	tax     *Taxonomy
 	markets *Markets
@@ -45,7 +44,6 @@ func (ix *index) slot(s selector) int {
 	return (s.scope*(1+ix.markets.Len())+s.market)*(1+Classes) + s.class
 }
 
-// at returns the effects that are set by rules with exactly this selector.
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
 // selector converts a rule's selector to numbers. If any part of it is not valid, ok is false. The
@@ -116,7 +114,7 @@ func (ix *index) add(s selector, position int, r Rule, clash func(field, effect 
 }
 
 // winners identifies the rules that determine the price of one cell. Each field is a rule's index plus
-// one, or 0 if no rule sets the effect.
+// one, or 0 if no rule sets that effect.
 type winners struct {
 	base, floor, ceiling       int32
 	industry, country, urgency int32 // the multipliers, by kind

@@ -110,7 +110,6 @@ type marketFields struct {
 	currency money.Currency
 }
 
-// market reads the fields of a market and reports a problem if any of the keys is missing.
 func (r *reader) market(node *yaml.Node, what string, keys ...string) marketFields {
 	var m marketFields
 	fields := r.fields(node, what, keys...)

@@ -8,8 +8,8 @@ import (
 
 const multiplierDigits = 4
 
-// ParseMultiplier parses a number that has at most four decimals and returns it in ten-thousandths:
-// "1.5" is 15000. It does not check whether the multiplier is within its limits.
+// ParseMultiplier parses a number that has at most four decimals and returns it in ten-thousandths, such
+// as 15000 for "1.5". It does not check whether the multiplier is within its limits.
 func ParseMultiplier(text string) (int64, error) {
 	bad := fmt.Errorf("%s is not a multiplier; use digits with at most four decimals, such as 1.5", quoted(text))
 	whole, frac, dotted := strings.Cut(text, ".")
@@ -27,7 +27,7 @@ func ParseMultiplier(text string) (int64, error) {
 	return m, nil
 }
 
-// FormatMultiplier formats a multiplier as a decimal without trailing zeros: 15000 is "1.5".
+// FormatMultiplier formats a multiplier as a decimal without trailing zeros, such as "1.5" for 15000.
 func FormatMultiplier(m int64) string {
 	whole, frac := m/MultiplierOne, m%MultiplierOne
 	if frac == 0 {

@@ -8,14 +8,11 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// source is a rate card with details about the file it was read from, so that problems can be reported
-// with line numbers.
 type source struct {
 	card    Card
 	reading []reading // one for each rule; nil if the card is not from a file
 }
 
-// reading records how one rule was parsed.
 type reading struct {
 	lines   map[string]int // the line of each key
 	partial bool           // part of the rule could not be read
@@ -46,7 +43,7 @@ func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Tab
 	return src.card, table, nil
 }
 
-// line returns the line of a field in a rule. If that is unknown, it returns the line of the rule.
+// line returns the line of a field in a rule, or the line of the rule if the field's line is unknown.
 func (s source) line(rule int, field string) int {
 	if line, ok := s.read(rule).lines[field]; ok {
 		return line

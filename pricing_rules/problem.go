@@ -43,7 +43,6 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err sorts the problems and returns them as an error. If there are no problems, it returns nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
@@ -58,7 +57,6 @@ func (ps Problems) sort() {
 	})
 }
 
-// order returns the line as a sort key. Problems without a line come last.
 func (p Problem) order() int {
 	if p.Line == 0 {
 		return math.MaxInt

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// reader reads one YAML file and collects the problems that it finds. It reads nodes instead of decoding
-// into structs, so that it can report unknown keys with their lines and never converts amounts to
+// reader reads one YAML file and collects the problems that it finds. It reads YAML nodes and does not
+// decode into structs, so that it can report the lines of unknown keys and never converts amounts to
 // floats.
 type reader struct {
 	file     string
@@ -36,14 +36,12 @@ func (r *reader) root(data []byte) *yaml.Node {
 	return root
 }
 
-// entry is a key in a mapping, with its line and its value.
 type entry struct {
 	key   string
 	line  int // the key's line
 	value *yaml.Node
 }
 
-// entries returns the keys and values of a mapping in the order of the file. It reports duplicate keys.
 func (r *reader) entries(node *yaml.Node, what string) []entry {
 	if node.Kind != yaml.MappingNode {
 		r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
@@ -62,7 +60,6 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	return list
 }
 
-// fields returns the entries of a mapping by key. It reports unknown keys.
 func (r *reader) fields(node *yaml.Node, what string, known ...string) map[string]entry {
 	found := make(map[string]entry, len(known))
 	for _, e := range r.entries(node, what) {
@@ -75,7 +72,6 @@ func (r *reader) fields(node *yaml.Node, what string, known ...string) map[strin
 	return found
 }
 
-// list returns the items of a sequence.
 func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	if node.Kind != yaml.SequenceNode {
 		r.fail(node.Line, "%s must be a list, not %s", what, kindName(node))
@@ -84,8 +80,6 @@ func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	return node.Content
 }
 
-// text returns the string in a node. If the node is not a string or is empty, text reports a problem and
-// returns "".
 func (r *reader) text(node *yaml.Node, what string) string {
 	switch {
 	case node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str":
@@ -97,8 +91,6 @@ func (r *reader) text(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// number returns the number in a node as text. If the node is not a number, it reports a problem and
-// returns "".
 func (r *reader) number(node *yaml.Node, what string) string {
 	tag := node.ShortTag()
 	if node.Kind != yaml.ScalarNode || (tag != "!!int" && tag != "!!float") {
@@ -108,7 +100,6 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName returns the words with which messages describe the kind of value in a node.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -133,7 +124,6 @@ func kindName(node *yaml.Node) string {
 	return "a value with a custom tag"
 }
 
-// quoted quotes text for a message. It shortens long text.
 func quoted(word string) string {
 	const most = 40
 	if runes := []rune(word); len(runes) > most {

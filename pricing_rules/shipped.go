@@ -6,7 +6,7 @@ import "embed"
 var files embed.FS
 
 // Shipped parses the embedded taxonomy, markets and rate card. A new installation publishes this rate
-// card as its first version. Later versions are stored in the database. Shipped returns an error only if
+// card as its first version, and stores later versions in the database. Shipped returns an error only if
 // an embedded file is not valid.
 func Shipped() (*Taxonomy, *Markets, Card, error) {
 	tax, err := read("taxonomy.yaml", ParseTaxonomy)

@@ -39,7 +39,6 @@ type Table struct {
 	prices     [][Classes]int64 // one element for each industry and market
 }
 
-// excludedPrice marks an excluded cell in Table.prices.
 const excludedPrice = -1
 
 // Price returns a cell. The parameters industry and market are indexes into the table's taxonomy and
@@ -131,7 +130,6 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill calculates the price of every cell and reports the cells that have no price.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {

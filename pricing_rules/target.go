@@ -22,9 +22,9 @@ type Base struct {
 	Direct bool // the rule has exactly this target; otherwise the target inherits the base price
 }
 
-// BaseOf returns the base price of a target in the currency of its market. The most specific rule that
-// applies to the target determines it. A target has no base price if it does not name a market, or if
-// any of its names is unknown.
+// BaseOf returns the base price of a target in the currency of the target's market. It comes from the
+// most specific rule that applies to the target. A target has no base price if it does not name a
+// market, or if any of its names is unknown.
 func (t *Table) BaseOf(target Target) Base {
 	s, unknown, ok := t.index.selector(Rule{}.For(target))
 	if !ok || len(unknown) > 0 || s.market == anything {

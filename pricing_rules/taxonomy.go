@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Industry is one of the specification's industries.
+// Industry is one of the industries that the specification defines.
 type Industry struct {
 	Slug     string
 	TermID   int    // the taxonomyTermId

@@ -4,7 +4,6 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// newRecoveryCodes replaces the recovery codes and shows the new ones.
 func (h *Handlers) newRecoveryCodes(k *web.Request) error {
 	if err := web.RequireStepUp(k); err != nil {
 		return err

@@ -57,7 +57,8 @@ func (p Response) Decompressed(t testing.TB) string {
 	return string(text)
 }
 
-// Cookie returns a cookie that the response sets.
+// Cookie returns the cookie with the given name that the response sets. If there is none, the test
+// fails.
 func (p Response) Cookie(t testing.TB, name string) *http.Cookie {
 	t.Helper()
 	for _, c := range (&http.Response{Header: p.Header}).Cookies() {
@@ -106,8 +107,7 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the state of the object that the page shows, or "" if there is none. It is the first
-// state on the page.
+// State returns the first state that the page shows, or "" if it shows none.
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]
@@ -144,8 +144,8 @@ func (p Response) ExpectRedirect(t testing.TB, to string) {
 	}
 }
 
-// ExpectCreated fails the test unless the response redirects to a URL that starts with the prefix.
-// It returns the URL.
+// ExpectCreated fails the test unless the response redirects to a URL that starts with prefix. It
+// returns that URL.
 func (p Response) ExpectCreated(t testing.TB, prefix string) string {
 	t.Helper()
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), prefix) {

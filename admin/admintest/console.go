@@ -134,7 +134,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	return h
 }
 
-// CodeOf returns the current code of the second factor with the given secret.
+// CodeOf returns the code that an authenticator app with the given setup key would show now.
 func (h *Console) CodeOf(t *testing.T, secret string) string {
 	t.Helper()
 	code, err := totp.GenerateCode(secret, h.Time.Now())
@@ -153,7 +153,7 @@ func (h *Console) Routes(path string) []web.Route {
 		func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
-// Reload loads the users' roles again, as a node does within a second of a change.
+// Reload loads the users' roles again. A node does this automatically within a second of a change.
 func (h *Console) Reload(t *testing.T) {
 	t.Helper()
 	if err := h.watcher.Load(t.Context()); err != nil {
@@ -175,7 +175,6 @@ func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole
 	return p
 }
 
-// nameOf chooses a name for the user with the given email address.
 func nameOf(email string) string {
 	names := map[models.Role]string{
 		models.Administrator:  "Ada Marsh",

@@ -47,9 +47,9 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return b
 }
 
-// EveryFinding returns the rows of a file that produces every kind of finding, and a lead that belongs
-// to another partner. The file is from Harbour. Two of Harbour's leads are missing from the file: one
-// lead in the file's coverage, and one in another currency.
+// EveryFinding returns the rows of a file from the partner Harbour. Comparing the file with the ledger
+// results in every kind of finding. The result foreign is the leadId of a row whose lead belongs to
+// another partner.
 func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
 	t.Helper()
 	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
@@ -80,7 +80,7 @@ func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead s
 	return b.DeliverFrom(t, by, "GB")
 }
 
-// DeliverFrom is like Deliver, but for a lead from the given country, priced in that country's
+// DeliverFrom is like Deliver, but the lead is from the given country and is priced in that country's
 // currency.
 func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
 	t.Helper()
@@ -148,14 +148,14 @@ func (b ConsoleWithDeliveries) UploadPartnerFile(t testing.TB, partner string, r
 	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }
 
-// Version returns the version that the forms on a reconciliation's page contain. The parameter at is the
-// URL of that page.
+// Version returns the version number that the forms on a reconciliation's page contain. The parameter at
+// is the URL of the page.
 func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
 	t.Helper()
 	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))
 }
 
-// IDOf returns the ID in the URL of a reconciliation.
+// IDOf returns the ID in the URL of a reconciliation's page.
 func IDOf(t testing.TB, at string) uuid.UUID {
 	t.Helper()
 	key, err := id.Parse(id.Reconciliation, strings.TrimPrefix(at, "/reconciliation/"))
@@ -165,7 +165,8 @@ func IDOf(t testing.TB, at string) uuid.UUID {
 	return key
 }
 
-// ColumnForm returns the form that maps the columns leadId, amount and currency.
+// ColumnForm returns the fields of a column mapping form for a file with the columns leadId, amount and
+// currency.
 func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 	t.Helper()
 	return url.Values{
@@ -178,7 +179,7 @@ func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 	}
 }
 
-// Compare starts the comparison and waits until it is complete.
+// Compare submits the column mapping form and waits until the comparison is complete.
 func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values) {
 	t.Helper()
 	b.Post(t, at+"/compare", form).ExpectRedirect(t, at)

@@ -135,7 +135,6 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 	return d.Lead
 }
 
-// sealContact encrypts the contact record of a lead, as a post does.
 func sealContact(t *testing.T, d *leads.Delivery, c leads.Contact) {
 	t.Helper()
 	key, err := testkit.LocalWrappers(t).DataKey(t.Context())

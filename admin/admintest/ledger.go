@@ -78,7 +78,7 @@ func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	return at
 }
 
-// AddPayee adds an approved partner with one account, whose partnerId is <slug>-1.
+// AddPayee adds an approved partner with one account. The account's partnerId is <slug>-1.
 func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{

@@ -37,8 +37,8 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds a partner that has recent traffic and is rotating its secret, and returns
-// the URL of its page. It also adds several other partners.
+// AddSellingPartner adds several partners and returns the URL of one partner's page. That partner has
+// recent traffic and is rotating its secret.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
 	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{
@@ -120,8 +120,8 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	return web.PartnerURL(p.ID)
 }
 
-// Prices reads the partner's pricing from the database and returns it as text, or "" if there is
-// none.
+// Prices reads the partner's own price settings from the database and returns them as text, or "" if it
+// has none.
 func (o ConsoleWithPartner) Prices(t testing.TB) string {
 	t.Helper()
 	return testkit.Value[string](t, o.Database,
@@ -136,7 +136,7 @@ var (
 	shownNumber = regexp.MustCompile(`name="version" value="(\d+)"`)
 )
 
-// VersionAt returns the version that the form on a page contains.
+// VersionAt returns the version number that the form on a page contains.
 func VersionAt(t testing.TB, p Response) string {
 	t.Helper()
 	m := shownNumber.FindStringSubmatch(p.Body)
@@ -146,8 +146,8 @@ func VersionAt(t testing.TB, p Response) string {
 	return m[1]
 }
 
-// SecretNamed finds the secret with the given label and returns the path with which the URLs of its
-// forms start.
+// SecretNamed returns the path of the secret with the given label. The URLs of the secret's forms start
+// with this path.
 func (o ConsoleWithPartner) SecretNamed(t testing.TB, label string) string {
 	t.Helper()
 	row := testkit.Value[string](t, o.Database, `SELECT id::text FROM signing_secrets WHERE label = $1`, label)

@@ -27,8 +27,8 @@ type ConsoleWithPrices struct {
 	*Client
 }
 
-// ConsoleWithDraft is a console with a draft that is based on the shipped prices. Its client is
-// signed in as a pricing manager.
+// ConsoleWithDraft is a console with a draft, which is based on the prices included in pingpost. Its
+// client is signed in as a pricing manager.
 type ConsoleWithDraft struct {
 	*Console
 	*Client
@@ -36,7 +36,7 @@ type ConsoleWithDraft struct {
 	DraftURL string
 }
 
-// NewConsoleWithPrices starts a console and publishes the shipped prices.
+// NewConsoleWithPrices starts a console and publishes the prices that are included in pingpost.
 func NewConsoleWithPrices(t *testing.T, k Setup) ConsoleWithPrices {
 	t.Helper()
 	h := NewConsole(t, k)
@@ -104,7 +104,7 @@ func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 		})
 }
 
-// AddRecordedTraffic adds leads and pings for replays of drafts.
+// AddRecordedTraffic adds past leads and pings, which a replay can price with a draft.
 func (h *Console) AddRecordedTraffic(t testing.TB) {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -206,7 +206,7 @@ func (d ConsoleWithPrices) State(t testing.TB, card models.RateCard) string {
 }
 
 // Rule returns the fields of a form that adds a rule for plumbers to the draft. The parameter more
-// contains the names and values of fields to change or add, in pairs.
+// contains pairs of field names and values, which change or add fields.
 func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	t.Helper()
 	f := url.Values{
@@ -258,8 +258,8 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	return 0
 }
 
-// Cell submits the base price of one cell in the grid for GB. The parameter was is the price that the
-// user saw, and more contains the names and values of fields to change or add, in pairs.
+// Cell submits the base price of an industry in GB. The parameter was contains the price that the user
+// saw. The parameter more contains pairs of field names and values, which change or add fields.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

@@ -89,7 +89,6 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 	return k.Show(http.StatusOK, ui.AuditList(v))
 }
 
-// auditFilter parses the filter. It returns a notice if a date is not valid.
 func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
 	f = audit.Filter{
 		Actor:  web.SearchText(q, "person"),

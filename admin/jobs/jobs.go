@@ -33,7 +33,6 @@ func (h *Handlers) show(k *web.Request, status int) error {
 	return k.Show(status, view.List(v))
 }
 
-// job returns the job with the id in the path.
 func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	number, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
 	if err != nil || number < 1 {
@@ -43,7 +42,7 @@ func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	return w, web.OrNotFound(err)
 }
 
-// live renders one row of the list of jobs. The row of an open job reloads automatically.
+// live renders one row of the list of jobs. The browser reloads the row of an open job automatically.
 func (h *Handlers) live(k *web.Request) error {
 	w, err := h.job(k)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// erasePage shows the form that erases a lead's personal data.
 func (h *Handlers) erasePage(k *web.Request) error {
 	lead, err := h.notErased(k)
 	if err != nil {
@@ -21,7 +20,6 @@ func (h *Handlers) erasePage(k *web.Request) error {
 	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: web.StepUpAgain(k)})
 }
 
-// erase erases a lead's personal data and goes back to the lead.
 func (h *Handlers) erase(k *web.Request) error {
 	lead, err := h.notErased(k)
 	if err != nil {
@@ -62,7 +60,8 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 	return k.Show(status, view.Erase(v))
 }
 
-// addErasure adds the receipt of an erased lead to its page, or the link that erases the lead.
+// addErasure adds the receipt of the erasure to the page of an erased lead. If the lead is not erased,
+// it adds a link to the erasure form for users who may erase the lead.
 func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
 	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
 	if err != nil {

@@ -85,7 +85,6 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	return v
 }
 
-// mayReadPrice reports whether the user may see the prices of a partner's leads.
 func mayReadPrice(k *web.Request, partner uuid.UUID) bool {
 	return k.May(web.ReadPricing) || k.MayAt(web.ReadPayouts, partner)
 }
@@ -125,8 +124,8 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	return steps
 }
 
-// addReveals adds past reveals of the contact record to the timeline. If the user may reveal fields of
-// the record, it also adds the URL for this.
+// addReveals adds past reveals of the contact record to the lead's timeline. If the user may reveal
+// fields of the record, it also adds a link to the reveal form.
 func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsView) error {
 	all, err := h.Privacy.RevealsOf(k.R.Context(), k.Scope, l.ID)
 	if err != nil {
@@ -153,8 +152,6 @@ func returnLink(name string) ui.Link {
 	return ui.Link{Label: name, URL: "/payouts/returns/" + name}
 }
 
-// cardLink returns the name of a rate card version, with a link to the version if the user may see
-// prices.
 func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	link := ui.Link{Label: web.VersionName(version)}
 	if k.May(web.ReadPricing) {
@@ -182,7 +179,6 @@ func consentView(c models.Consent, erased bool) view.Consent {
 	return v
 }
 
-// sent returns the text that a partner sent, or "" if text is nil.
 func sent(text *string) string {
 	if text == nil {
 		return ""

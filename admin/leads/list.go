@@ -69,8 +69,8 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// leadQuery reads the filters. The result mistakes reports invalid dates. It also reports partners and
-// accounts that do not exist or that the user cannot see.
+// leadQuery reads the filters. The result mistakes contains a notice for each invalid date, and for each
+// partner or account that does not exist or that the user cannot see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry: web.SearchText(q, "industry"),

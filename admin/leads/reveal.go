@@ -22,7 +22,6 @@ import (
 // revealedFor is how long a revealed field is shown.
 const revealedFor = time.Minute
 
-// revealPage shows the form that reveals a field of a lead's contact record.
 func (h *Handlers) revealPage(k *web.Request) error {
 	lead, err := h.notErased(k)
 	if err != nil {
@@ -69,7 +68,7 @@ func (h *Handlers) reveal(k *web.Request) error {
 	})
 }
 
-// mistakes converts the error of a check of the form's values. It returns nil if err is nil.
+// mistakes converts an error in the submitted values to errors that the form shows.
 func mistakes(err error) ui.Errors {
 	if rejected := apperr.As(err); rejected != nil {
 		return ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
@@ -77,7 +76,7 @@ func mistakes(err error) ui.Errors {
 	return nil
 }
 
-// failure returns err if it is a failure of the platform. It returns nil if the user made a mistake.
+// failure returns err if the platform caused it, and nil if the user did.
 func failure(err error) *apperr.Error {
 	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
 		return f
@@ -85,7 +84,6 @@ func failure(err error) *apperr.Error {
 	return nil
 }
 
-// showFailure logs a failure and shows it in the form.
 func showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error) error {
 	web.LogError(k, f)
 	k.By.Form = audit.Submission{} // so that the form can be submitted again
@@ -94,8 +92,8 @@ func showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error)
 	})
 }
 
-// notErased returns the id of the lead in the path, or a NotFound error if the lead does not exist, if the
-// user may not do this with the lead, or if it was erased.
+// notErased returns the id of the lead in the path. It returns web.ErrNotFound if the lead does not
+// exist, is outside the user's scope, or was erased.
 func (h *Handlers) notErased(k *web.Request) (uuid.UUID, error) {
 	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {
@@ -132,7 +130,6 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 	return k.Show(status, view.Reveal(v))
 }
 
-// reasonOption returns the option for a reason. The reason "other" must be described in the note.
 func reasonOption(code, label string) ui.Option {
 	option := ui.Option{Value: code, Label: ui.Sentence(label)}
 	if code == "other" {
@@ -145,7 +142,6 @@ func leadLink(lead uuid.UUID) ui.Link {
 	return ui.Link{Label: id.Format(id.Lead, lead), URL: web.LeadURL(lead)}
 }
 
-// readable formats the value of a field for reading. It indents the JSON of form answers.
 func readable(field models.ContactField, value string) string {
 	var indented bytes.Buffer
 	if field == models.ContactAnswers && json.Indent(&indented, []byte(value), "", "  ") == nil {

@@ -39,7 +39,6 @@ func (h *Handlers) overview(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Page(v))
 }
 
-// attention returns the items that need the user's attention.
 func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	partners, err := h.partnerAttention(k)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accountOf returns the partner's account with the id in the URL.
 func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
 	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
 	return a, web.OrNotFound(err)

@@ -70,8 +70,6 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	})
 }
 
-// afterAccount returns the page to show after an account has been created: the onboarding page for a
-// pending partner, or the Accounts tab for any other partner.
 func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
 	if p.Status == models.PartnerPending {
 		return web.PartnerURL(p.ID) + "/onboarding"

@@ -31,8 +31,6 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 	})
 }
 
-// returnPath returns the onboarding page if the form was sent from there, and the partner's page
-// otherwise.
 func (h *Handlers) returnPath(k *web.Request, partner string) string {
 	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
 		return to

@@ -17,7 +17,6 @@ func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
 	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{Details: detailsOf(p), Version: p.RowVersion})
 }
 
-// detailsOf returns a partner's details for the form.
 func detailsOf(p models.Partner) partners.Details {
 	return partners.Details{
 		Name:         p.Name,
@@ -48,8 +47,6 @@ func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v v
 	return k.Show(status, view.PartnerDetails(v))
 }
 
-// payeeName returns the name that payouts are made out to: the legal name, or the partner's name if
-// it has no legal name.
 func payeeName(legalName, name string) string {
 	return cmp.Or(strings.TrimSpace(legalName), strings.TrimSpace(name))
 }

@@ -25,7 +25,6 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 	return k.Show(http.StatusOK, view.PartnerDocumentation(v))
 }
 
-// createLink creates a documentation link and shows it once.
 func (h *Handlers) createLink(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {

@@ -85,8 +85,8 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	return p
 }
 
-// modes returns the signing modes as options. The first option is to inherit the mode. Its value is
-// passed in: SigningDefault for a partner, or SigningInherit for an account.
+// modes returns the signing modes as options, preceded by an option to inherit the mode. The parameter
+// first is the value of that option: SigningDefault for a partner, or SigningInherit for an account.
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "Unsigned posts are rejected."},
@@ -113,7 +113,6 @@ func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 
 func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
 
-// modeLabel returns a partner's signing mode as text, such as "required (default)".
 func (h *Handlers) modeLabel(k *web.Request, m models.SigningMode) string {
 	if m == models.SigningDefault {
 		return plainMode(h.DefaultSigning) + " (default)"
@@ -143,5 +142,4 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	return web.SelectOption(options, now), nil
 }
 
-// partners returns the partner service, acting as the signed-in user.
 func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }

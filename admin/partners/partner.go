@@ -8,8 +8,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partner returns the partner with the id in the URL, or a 404 error if it does not exist or is
-// outside the user's scope.
 func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
 	if _, err := web.PathID(k, "id", id.Partner); err != nil {
 		return models.Partner{}, err

@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// proposedPrices returns the price change that is waiting for approval, or nil if there is none.
+// proposedPrices returns the partner's price change that is waiting for approval, or nil if there is
+// none.
 func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.Pricing) (*view.PriceProposal, error) {
 	waiting, err := h.Partners.PriceProposal(k.R.Context(), p)
 	if err != nil || waiting == nil {

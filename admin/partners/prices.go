@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// pricesForm is the content of the form: the saved pricing, or the input that was rejected.
+// pricesForm contains the values in the form: the saved settings, or the rejected input.
 type pricesForm struct {
 	partners.PriceForm
 	web.Rejected

@@ -49,7 +49,7 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 	return k.Show(http.StatusOK, view.SecretForm(v))
 }
 
-// rotationWarning returns a warning if another rotation is in progress.
+// rotationWarning returns a warning if another rotation of the partner's secrets is in progress.
 func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, error) {
 	secrets, err := h.Partners.Secrets(k.R.Context(), p)
 	for _, s := range secrets {

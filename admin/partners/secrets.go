@@ -27,7 +27,6 @@ var overlaps = []struct {
 	{"7d", "In 7 days", 168 * time.Hour},
 }
 
-// overlapOptions returns overlaps as options, with the exact time as the hint.
 func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option) {
 	for _, o := range overlaps {
 		hint := "At " + web.Minute(k.Now.Add(o.length)) + "."
@@ -167,13 +166,11 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	return v
 }
 
-// secretOf returns the partner's secret with the id in the URL.
 func (h *Handlers) secretOf(k *web.Request, p models.Partner) (models.SigningSecret, error) {
 	s, err := h.Partners.FindSecret(k.R.Context(), p, k.R.PathValue("secret"))
 	return s, web.OrNotFound(err)
 }
 
-// partnerAndSecret returns the partner and the secret with the ids in the URL.
 func (h *Handlers) partnerAndSecret(k *web.Request) (p models.Partner, s models.SigningSecret, err error) {
 	if p, err = h.partner(k); err == nil {
 		s, err = h.secretOf(k, p)

@@ -13,7 +13,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/partners"
 )
 
-// signingForm is the content of the form: the saved settings, or the input that was rejected.
+// signingForm contains the values in the form: the saved settings, or the rejected input.
 type signingForm struct {
 	mode   string
 	shared bool

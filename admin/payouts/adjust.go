@@ -96,7 +96,6 @@ func (h *Handlers) adjust(k *web.Request) error {
 	})
 }
 
-// readAdjustment parses the form. The result mistakes lists the fields that cannot be parsed.
 func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) {
 	mistake := func(name, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: name, Message: message})

@@ -15,7 +15,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// prepareExport enqueues an export of the filtered entries.
 func (h *Handlers) prepareExport(k *web.Request) error {
 	f, err := h.ledgerFilter(k, k.R.PostForm)
 	if err != nil {
@@ -55,7 +54,7 @@ func (h *Handlers) exportPage(k *web.Request) error {
 	}))
 }
 
-// exportLive renders the part of the page that reloads itself.
+// exportLive renders the part of the page that reloads automatically.
 func (h *Handlers) exportLive(k *web.Request) error {
 	live, err := h.exportPart(k)
 	if err != nil {
@@ -93,7 +92,6 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	return v, nil
 }
 
-// exportFile sends the prepared file.
 func (h *Handlers) exportFile(k *web.Request) error {
 	e, err := h.requestedExport(k)
 	if err != nil {

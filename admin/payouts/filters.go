@@ -14,9 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partnerNamed returns the partner whose slug or id was entered in a filter. If the partner does
-// not exist or the user cannot see it, the returned partner has the id uuid.Max, which matches no
-// rows.
+// partnerNamed finds the partner whose slug or id was entered in a filter. If the partner does not exist
+// or the user cannot see it, partnerNamed returns a partner with the id uuid.Max, which matches no rows.
 func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
 	text := web.SearchText(q, name)
 	if text == "" {
@@ -58,8 +57,8 @@ func currencyOptions(code string) []ui.Option {
 	return web.SelectOption(all, code)
 }
 
-// pagerBetween returns a pager for a page of n rows, with links to the newer and older pages. The
-// function key returns the cursor of a row.
+// pagerBetween returns a pager for a page of n rows, with links to the newer and the older page. The
+// function key returns the cursor of the row with a given index.
 func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
 	before, after := "", ""
 	if newer && n > 0 {

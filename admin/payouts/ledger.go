@@ -35,15 +35,15 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a ledger filter with the partner that it selects. The field mistakes contains a
-// notice for each error that the page explains.
+// ledgerSelection is a ledger filter and the partner that it selects. The field mistakes contains a
+// notice for each invalid value that the page explains.
 type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner
 	mistakes []web.Notice
 }
 
-// ledgerFilter reads the filter from a URL or a form. A filter that is not valid matches nothing.
+// ledgerFilter reads the filter from a URL or a form. A value that is not valid matches no entries.
 func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
 	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err

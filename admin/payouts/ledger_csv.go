@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ledgerExport returns the export that the page offers for the filter q. The filter matches n entries
-// or, if the parameter more is true, even more.
+// ledgerExport returns the export that the page offers for the filter q. The filter matches n entries,
+// or more than n if the parameter more is true.
 func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
@@ -36,7 +36,6 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	return e
 }
 
-// ledgerCSV streams the entries that match the filter in the URL.
 func (h *Handlers) ledgerCSV(k *web.Request) error {
 	q := k.R.URL.Query()
 	f, err := h.ledgerFilter(k, q)

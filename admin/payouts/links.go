@@ -26,7 +26,6 @@ func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	return "/payouts?partner=" + web.Escape(name)
 }
 
-// leadLink returns a lead's id, with a link to the lead's page if the user may see that page.
 func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
 	if lead == nil {
 		return l

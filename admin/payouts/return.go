@@ -16,7 +16,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// requestedReturn returns the return with the id in the URL.
 func (h *Handlers) requestedReturn(k *web.Request) (r models.Return, err error) {
 	object, err := web.PathID(k, "id", id.Return)
 	if err != nil {
@@ -65,8 +64,8 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 	return k.Show(status, view.Return(v))
 }
 
-// earned returns a lead with its accrual. The result found is false if the lead has no accrual, or if
-// the user cannot see it.
+// earned returns a lead with its accrual. The result found is false if the lead has no accrual that the
+// user can see.
 func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, found bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
 		postgres.Page{Size: 1})

@@ -75,10 +75,10 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// payouts returns the payout service, acting as the signed-in user.
 func (h *Handlers) payouts(k *web.Request) *payouts.Service { return h.Payouts.By(k.By) }
 
-// payoutTabs returns the tabs. Users who see only some partners have no tab for payout runs.
+// payoutTabs returns the tabs of the payout pages. Users whose scope is limited to some partners have no
+// tab for payout runs.
 func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 	for _, t := range []struct{ name, label, path string }{
 		{"ledger", "Ledger", "/payouts"},

@@ -14,7 +14,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// run returns the payout run with the id in the URL.
 func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
 	object, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
@@ -45,7 +44,7 @@ func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, confl
 	}))
 }
 
-// runLive renders the part of the page that reloads itself.
+// runLive renders the part of the page that reloads automatically.
 func (h *Handlers) runLive(k *web.Request) error {
 	r, err := h.run(k)
 	if err != nil {
@@ -102,7 +101,6 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	return v, err
 }
 
-// approvalBlocked returns the reason why the user cannot approve the run, or "".
 func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	if !k.MayForAllPartners(web.ApprovePayouts) {
 		return "You do not have permission to approve payouts. Another user must approve this payout run."
@@ -113,8 +111,8 @@ func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	return ""
 }
 
-// runState returns the state that pages show. It is "empty" for a run that was cancelled because it
-// had nothing to pay.
+// runState returns the state of a run as pages show it. It is "empty" for a run that was cancelled
+// because it had nothing to pay.
 func runState(r models.PayoutRun) string {
 	if r.State == models.RunCancelled && r.PreparedAt != nil && r.Payouts == 0 {
 		return "empty"
@@ -189,8 +187,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict describes the last change to a run. If that change was the same action by the same user,
-// for example because a form was submitted twice, the field Already of the result is true.
+// runConflict describes the last change to a run. If the user made that change with the same action, for
+// example by submitting a form twice, the field Already of the result is true.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
@@ -200,8 +198,8 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 	return conflict, err
 }
 
-// runRejected shows the current run with the reason why the action was rejected. If the form was
-// stale, it shows the last change to the run instead.
+// runRejected shows the current run with the reason why the action was rejected. If another change was
+// made after the form was opened, it shows that change instead.
 func (h *Handlers) runRejected(k *web.Request, action string, rejected error) error {
 	return web.Reject(k, rejected, web.Form{Show: func(r web.Rejected) error {
 		run, err := h.run(k)

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// CutoffForm is the layout in which browsers send the cutoff.
+// CutoffForm is the time format in which browsers submit the cutoff of a payout run.
 const CutoffForm = "2006-01-02T15:04"
 
 func (h *Handlers) runNewPage(k *web.Request) error {

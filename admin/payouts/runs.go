@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// requirePlatformScope returns web.ErrNotFound for users who see only some partners.
 func (h *Handlers) requirePlatformScope(k *web.Request) error {
 	if !k.Scope.All() {
 		return web.ErrNotFound

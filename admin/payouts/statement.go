@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// statement returns the statement for the run and the partner in the URL, if the user may see the
-// partner.
+// statement returns the statement for the run and the partner in the URL, if the partner is in the
+// user's scope.
 func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
 	run, err := web.PathID(k, "id", id.Payout)
 	if err != nil {

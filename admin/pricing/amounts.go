@@ -20,7 +20,6 @@ func figure(text string) string {
 	return number
 }
 
-// baseFigure formats a row's base price. It returns "" if the row has none.
 func baseFigure(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return ""
@@ -38,8 +37,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase parses an amount typed into a grid cell for a market. An empty text means 0. If the amount
-// is valid, the result wrong has no message.
+// parseBase parses an amount typed into a grid cell. An empty text means 0. If the amount is valid, the
+// result wrong has no message.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -106,7 +105,8 @@ func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	return text, ""
 }
 
-// parsePercent parses a signed percentage, such as +5 or -2.5%, into ten-thousandths.
+// parsePercent parses a signed percentage, such as +5 or -2.5%. The result is in ten-thousandths: 500
+// for +5.
 func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	text = strings.TrimPrefix(strings.Replace(text, "−", "-", 1), "+")

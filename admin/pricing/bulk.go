@@ -16,7 +16,8 @@ import (
 // shownChanges is the maximum number of changes that the confirmation page lists.
 const shownChanges = 20
 
-// bulk changes all rows that the grid shows. The first request only asks for confirmation.
+// bulk changes the base prices in all rows that the grid shows. The first request only asks for
+// confirmation.
 func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
@@ -94,7 +95,6 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, line
 	return all, lines
 }
 
-// baseText formats a row's base price.
 func baseText(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return "none"

@@ -13,7 +13,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// market returns the market that a view of the grid shows.
 func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Market, error) {
 	at, ok := h.Prices.Markets().ByCode(v.Country)
 	if !ok {
@@ -22,7 +21,8 @@ func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Mar
 	return h.Prices.Markets().At(at), nil
 }
 
-// cellView is like gridView, but form fields override the market and the urgency in the URL.
+// cellView is like gridView, but the market and the urgency in the form take precedence over those in
+// the URL.
 func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 	v := h.gridView(k)
 	for name, into := range map[string]*string{"country": &v.Country, "urgency": &v.Urgency} {
@@ -85,8 +85,8 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	})
 }
 
-// cellSaved responds after a cell has been saved. Scripts get the changed rows, and other clients
-// are redirected to the cell in the grid.
+// cellSaved responds after a cell has been saved. The response to a script contains only the changed
+// rows. Without scripts, the browser is redirected to the cell in the grid.
 func (h *Handlers) cellSaved(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,
 ) error {
@@ -96,7 +96,7 @@ func (h *Handlers) cellSaved(
 	return h.showCell(k, http.StatusOK, selection, target, gridInput{})
 }
 
-// showCell shows the current grid. Scripts get only the changed rows.
+// showCell shows the current grid. The response to a script contains only the changed rows.
 func (h *Handlers) showCell(
 	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e gridInput,
 ) error {
@@ -152,7 +152,6 @@ func (h *Handlers) draftCells(k *web.Request) error {
 	return web.ErrForm
 }
 
-// showCellErrors shows the grid with the errors above the input.
 func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, err error, e gridInput) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		d, err := h.draft(k)
@@ -168,7 +167,6 @@ func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, e
 	}})
 }
 
-// lastChangeText describes the last change to a draft, for a user whose form is out of date.
 func lastChangeText(d ratecard.Draft) string {
 	return fmt.Sprintf("%s made the last change at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }

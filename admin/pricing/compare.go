@@ -53,7 +53,6 @@ func comparison(old, now *ratecard.ExaminedCard) []pricingrules.Change {
 	return changes
 }
 
-// compareCounts counts the changed cells by currency.
 func compareCounts(changes []pricingrules.Change) (all []view.CompareCount) {
 	by := map[money.Currency]*view.CompareCount{}
 	for _, c := range changes {
@@ -84,7 +83,6 @@ func compareCounts(changes []pricingrules.Change) (all []view.CompareCount) {
 	return all
 }
 
-// compareRows converts changes to table rows.
 func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []view.CompareRow {
 	names := h.categoryNames(k)
 	rows := make([]view.CompareRow, len(changes))
@@ -102,8 +100,8 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-// compareTable returns the changes that match the filters in the URL. The parameter keep lists the other
-// query parameters, which the page's links and forms must retain.
+// compareTable returns the changes that match the filters in the URL. The parameter keep contains the
+// names of other query parameters, which the page's links and forms must retain.
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
@@ -134,14 +132,13 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	return v
 }
 
-// matchesFilters reports whether a change matches the filters in the query.
 func matchesFilters(c pricingrules.Change, q url.Values) bool {
 	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
 	return is("country", c.Market.Code) && is("urgency", c.Class.String()) && is("category", c.Industry.Category) &&
 		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) && (q.Get("only") != "outliers" || isOutlier(c))
 }
 
-// compareKey identifies a cell in a URL.
+// compareKey returns the key that identifies the changed cell in a URL.
 func compareKey(c pricingrules.Change) string {
 	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
 }
@@ -172,7 +169,6 @@ func comparePart(changes []pricingrules.Change, before, after string) (part []pr
 	return part, newer, older
 }
 
-// comparePage compares two versions.
 func (h *Handlers) comparePage(k *web.Request) error {
 	q := k.R.URL.Query()
 	v := view.CompareView{
@@ -217,8 +213,8 @@ func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
 	return ui.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
 }
 
-// versionNamed finds the version entered in a field. If the input is not valid, it adds an error to
-// mistakes.
+// versionNamed finds the version whose number was entered in a field. If the input is not valid,
+// versionNamed adds an error to mistakes.
 func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {

@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// draft returns the draft with the ID in the URL.
 func (h *Handlers) draft(k *web.Request) (ratecard.Draft, error) {
 	d, err := h.Prices.Draft(k.R.Context(), k.R.PathValue("id"))
 	return d, web.OrNotFound(err)
@@ -46,7 +45,6 @@ func (h *Handlers) draftPage(k *web.Request) error {
 	return h.gridTab(k, d)
 }
 
-// draftHead returns the header of a draft's pages.
 func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view.DraftHead, error) {
 	live, err := h.Prices.Current(k.R.Context())
 	if err != nil {
@@ -109,7 +107,6 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	return d, web.ErrResponseWritten
 }
 
-// draftShell returns the page frame for a form that changes a draft.
 func (h *Handlers) draftShell(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
 	return k.Shell(title, allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),

@@ -13,8 +13,8 @@ func (h *Handlers) draftNewPage(k *web.Request) error {
 	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
 }
 
-// showDraftNew shows the form that creates a draft from a version. If from is empty, the draft is
-// created from the current version.
+// showDraftNew shows the form that creates a draft from a version. If from is empty, that is the current
+// version.
 func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.DraftFormView) error {
 	version, err := h.source(k, from)
 	if err != nil {
@@ -28,7 +28,6 @@ func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.
 	return k.Show(status, view.DraftForm(v))
 }
 
-// source returns the version that a draft is created from.
 func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) {
 	if from == "" {
 		card, err := h.Prices.Current(k.R.Context())

@@ -9,7 +9,8 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// updateDraft updates a draft to the current version and shows conflicts, if any.
+// updateDraft bases a draft on the current version. It shows conflicts between the draft and that
+// version, if any.
 func (h *Handlers) updateDraft(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -25,7 +26,8 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	})
 }
 
-// showMergeConflicts lists the draft's changes that an update did not apply.
+// showMergeConflicts lists the draft's changes that were lost when the draft was updated to the current
+// version.
 func (h *Handlers) showMergeConflicts(k *web.Request, conflicts []ratecard.Conflict) error {
 	d, err := h.draft(k)
 	if err != nil {

@@ -21,7 +21,6 @@ const (
 	kindYAML = "yaml"
 )
 
-// exports returns the download links for a rate card.
 func exports(address string, v ratecard.GridView, industries, rules int) (bases, card ui.Download) {
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
@@ -52,7 +51,7 @@ func (h *Handlers) draftExport(k *web.Request) error {
 	return h.export(k, d.RateCard, "rate-card-draft-"+ratecard.ID(d.ID))
 }
 
-// export sends a rate card or a view of its grid and writes an audit event.
+// export sends a rate card, or a view of its grid, as a file. It writes an audit event.
 func (h *Handlers) export(k *web.Request, card models.RateCard, name string) error {
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {

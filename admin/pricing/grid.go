@@ -17,7 +17,8 @@ const firstMarket = "GB"
 
 var gridFilters = []string{"country", "urgency", "category", "q"}
 
-// gridView returns the view that the URL selects. A view is a part of a grid.
+// gridView returns the view of the grid that the URL selects: a market, and optionally an urgency, a
+// category and a search text.
 func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	q := k.R.URL.Query()
 	v := ratecard.GridView{
@@ -32,7 +33,8 @@ func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// viewQuery encodes a view as a query string. The parameter more contains additional names and values.
+// viewQuery encodes a view of the grid as a query string. The parameter more contains additional names
+// and values.
 func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -61,7 +63,6 @@ func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string)
 	}
 }
 
-// grid returns the grid for a view. It is empty if the market is unknown.
 func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
 	g := view.PriceGrid{
 		Caption:   "Prices by industry, " + viewText(v),
@@ -103,7 +104,6 @@ func gridRow(row ratecard.GridRow) view.PriceRow {
 	return r
 }
 
-// rowKey identifies a row of a grid.
 func rowKey(row ratecard.GridRow) string {
 	if row.Target.Industry == "" {
 		return "category-" + row.Target.Category
@@ -111,7 +111,7 @@ func rowKey(row ratecard.GridRow) string {
 	return row.Target.Industry
 }
 
-// viewText describes a view, such as "GB, any urgency, category trades".
+// viewText describes a view of the grid, such as "GB, any urgency, category trades".
 func viewText(v ratecard.GridView) string {
 	words := []string{v.Country, "any urgency"}
 	if v.Urgency != "" {
@@ -126,7 +126,6 @@ func viewText(v ratecard.GridView) string {
 	return strings.Join(words, ", ")
 }
 
-// industriesOf returns the number of rows that are industries.
 func industriesOf(rows []ratecard.GridRow) (n int) {
 	for _, row := range rows {
 		if row.Target.Industry != "" {
@@ -201,7 +200,7 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e grid
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftGrid returns the view of a draft's grid. If input was rejected, e contains it.
+// draftGrid returns the view model of a draft's grid. The parameter e contains rejected input, if any.
 func (h *Handlers) draftGrid(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e gridInput,
 ) (v view.DraftGridView, err error) {

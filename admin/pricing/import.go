@@ -131,7 +131,6 @@ func (h *Handlers) upload(k *web.Request) (u upload, err error) {
 	return u, err
 }
 
-// parts reads the fields of a multipart form.
 func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
 	r, err := k.R.MultipartReader()
 	if err != nil {
@@ -174,9 +173,9 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf returns the file format that the extension of a name indicates. If the name has no such
-// extension, kindOf returns the format that the user chose. The extension takes precedence because the
-// user may not have changed the form's default.
+// kindOf returns the file format that the extension of a name indicates, or the format that the user
+// chose if the name has no known extension. The extension takes precedence because the user may not have
+// changed the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):
@@ -210,7 +209,6 @@ type imported struct {
 	rules   int // for YAML: the number of rules added and removed
 }
 
-// isEmpty reports whether the file changes nothing.
 func (i imported) isEmpty() bool { return len(i.changes) == 0 && i.rules == 0 }
 
 // read computes the effect of a file on a draft. The error is pricingrules.Problems if the file is

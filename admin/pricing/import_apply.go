@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// dryRun previews the changes from a file, or shows its problems. If another user's change prevented the
-// file from being applied, theirs is that change.
+// dryRun previews the changes from a file, or shows the problems in the file. If the file could not be
+// applied because another user changed the draft, the parameter theirs is that change.
 func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
@@ -59,7 +59,7 @@ func (i imported) summary(u upload) string {
 		web.CountText(int64(len(i.changes)), false, "base price", "base prices"))
 }
 
-// submit returns the label of the button that applies the file, or "" if nothing would change.
+// submit returns the label of the button that applies the file, or "" if the file changes nothing.
 func (i imported) submit() string {
 	switch {
 	case i.isEmpty():

@@ -65,8 +65,8 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	return k.Redirect(gridURL(d, selection))
 }
 
-// markUnsaved marks valid amounts as not saved, because the whole column is rejected if one cell has an
-// error.
+// markUnsaved marks valid amounts as not saved, because one invalid cell prevents all cells from being
+// saved.
 func (e gridInput) markUnsaved() gridInput {
 	for key := range e.typed {
 		if e.wrong[key] == "" {

@@ -42,7 +42,8 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 	return p, nil
 }
 
-// newInversions returns the inversions that are in now but not in old.
+// newInversions returns the inversions that are in now but not in old. An inversion is a cell whose
+// price does not fit its urgency (decision 8).
 func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion) {
 	type cell struct {
 		industry, market string

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells is the maximum number of a newer version's price changes that the page lists.
+// raceCells is the maximum number of price changes in a newer version that the page lists.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.
@@ -121,8 +121,6 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	})
 }
 
-// publishedURL returns the URL of the version that a draft became, or of the draft if it has not
-// been published.
 func publishedURL(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
 		return web.VersionURL(card.Version)
@@ -130,8 +128,8 @@ func publishedURL(card models.RateCard) string {
 	return web.DraftURL(card.ID) + "?tab=publish"
 }
 
-// submitPublish submits a form of the Publish tab. If the form is rejected, it is shown again with the
-// current draft.
+// submitPublish handles a submitted form on the Publish tab. If the form is rejected, it is shown again
+// with the current draft.
 func (h *Handlers) submitPublish(
 	k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error),
 ) error {

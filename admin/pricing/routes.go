@@ -86,10 +86,8 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// prices returns the rate card service, acting as the signed-in user.
 func (h *Handlers) prices(k *web.Request) *ratecard.Service { return h.Prices.By(k.By) }
 
-// compiledCards compiles a draft and the current version.
 func (h *Handlers) compiledCards(k *web.Request, d ratecard.Draft) (draft, live *ratecard.ExaminedCard, err error) {
 	card, err := h.Prices.Current(k.R.Context())
 	if err != nil {

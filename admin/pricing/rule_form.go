@@ -15,15 +15,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames lists the effects of a rule that are amounts. The names of an effect's form fields start
-// with Name.
+// amountNames lists the effects of a rule that are amounts. Each has a form field for every currency,
+// such as base-GBP.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
 	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
 	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price before partner adjustments."},
 }
 
-// ruleForm returns the form fields of a rule.
 func ruleForm(r pricingrules.Rule) url.Values {
 	f := url.Values{
 		"industry": {r.Industry},
@@ -49,7 +48,6 @@ func ruleForm(r pricingrules.Rule) url.Values {
 	return f
 }
 
-// readRule reads a rule from form fields.
 func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes ui.Errors) {
 	wrong := func(field, code, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: field, Code: code, Message: message})

@@ -42,7 +42,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	return k.Show(http.StatusOK, view.DraftRules(v))
 }
 
-// ruleRows returns the rules that contain the given word, with their problems.
+// ruleRows returns the table rows of the rules that contain the given word, with the rules' problems.
 func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
@@ -93,7 +93,6 @@ func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow
 	return shown, p
 }
 
-// effectTexts describes each effect of a rule.
 func effectTexts(r pricingrules.Rule) (words []string) {
 	for _, one := range []struct {
 		name    string
@@ -126,7 +125,6 @@ func amountText(a pricingrules.Amounts) string {
 	return strings.Join(words, ", ")
 }
 
-// position returns the rule position in the URL. It returns false if the position is not valid.
 func (h *Handlers) position(k *web.Request) (int, bool) {
 	n, err := strconv.Atoi(k.R.PathValue("position"))
 	return n, err == nil && n > 0

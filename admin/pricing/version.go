@@ -12,7 +12,6 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// pricedVersion returns the version with the number in the URL.
 func (h *Handlers) pricedVersion(k *web.Request) (models.RateCard, error) {
 	n, err := strconv.ParseInt(k.R.PathValue("n"), 10, 32)
 	if err != nil || n < 1 {

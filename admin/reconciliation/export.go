@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesCSV streams all lines, or the lines with one finding, as CSV.
 func (h *Handlers) linesCSV(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

@@ -94,8 +94,6 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
 }
 
-// selectedLabel returns the label of the option with the given value, or "" if there is no such
-// option.
 func selectedLabel(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {
@@ -105,7 +103,6 @@ func selectedLabel(options []ui.Option, value string) string {
 	return ""
 }
 
-// findingCounts returns the number of lines with each finding. It omits findings without lines.
 func findingCounts(result *reconcile.Result) (all []view.FindingCount) {
 	if result == nil {
 		return nil

@@ -58,7 +58,6 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	return m
 }
 
-// propose sets the period. If no period is known, so that from is zero, it does nothing.
 func (m *mapping) propose(from, to time.Time) {
 	if !from.IsZero() {
 		m.from, m.to = from.Format(time.DateOnly), to.Format(time.DateOnly)
@@ -75,7 +74,6 @@ func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
 	return openForms(c.Dates, reconcile.DateForms)
 }
 
-// openForms returns the formats that were found or, if none were found, all formats.
 func openForms[F ~string](found, all []F) []F {
 	if len(found) == 0 {
 		return all
@@ -113,7 +111,6 @@ func mergeCurrencyFields(err error) error {
 	return f.WithFields(fields...)
 }
 
-// mappingForm returns the form with its options.
 func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	f := &view.MappingForm{
 		Delimiter:  p.Delimiter,
@@ -205,7 +202,6 @@ func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) strin
 	return dateHints[form] + " The file then covers " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
 }
 
-// formChoices returns the options for a format, or nil if only one is possible.
 func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []ui.Option) {
 	if len(possible) < 2 {
 		return nil
@@ -216,7 +212,6 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 	return web.SelectOption(all, string(value))
 }
 
-// optionText describes the contents of a column in a list of columns.
 func optionText(c reconcile.Column) string {
 	if c.Filled == 0 {
 		return contentsText(c)
@@ -224,7 +219,6 @@ func optionText(c reconcile.Column) string {
 	return "contains " + contentsText(c)
 }
 
-// contentsText describes the contents of a column.
 func contentsText(c reconcile.Column) string {
 	switch {
 	case c.Filled == 0:

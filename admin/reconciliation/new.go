@@ -134,7 +134,6 @@ func (h *Handlers) storeFile(k *web.Request, slug string, part *multipart.Part) 
 	return h.reconciliations(k).Upload(k.R.Context(), k.Scope, p.ID, part.FileName(), part)
 }
 
-// formError returns the error for a request that is not a form, is incomplete or is too long.
 func formError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -143,8 +142,8 @@ func formError(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// uploadError returns formError(err) if the file could not be read from the request. It returns other
-// errors unchanged.
+// uploadError returns formError(err) if the upload was too large or was cut off. It returns other errors
+// unchanged.
 func uploadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -62,7 +62,7 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 	return k.Show(status, view.Details(v))
 }
 
-// fillReconciliation adds the parts of the page that depend on the state.
+// fillReconciliation adds the parts of the page that depend on the reconciliation's state.
 func (h *Handlers) fillReconciliation(
 	k *web.Request, v *view.DetailsView, r reconcile.Reconciliation, s shownReconciliation,
 ) (err error) {
@@ -126,8 +126,8 @@ func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (stri
 	return w.Failure, nil
 }
 
-// comparisonLive renders the part of the page that reloads itself. When the comparison has ended, it
-// makes the browser reload the whole page.
+// comparisonLive renders the part of the page that reloads automatically. When the comparison has ended,
+// it makes the browser reload the whole page.
 func (h *Handlers) comparisonLive(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
@@ -188,7 +188,6 @@ func dayText(day *time.Time) string {
 	return day.Format(time.DateOnly)
 }
 
-// sizeText formats the size of a file, such as "1.2 MB".
 func sizeText(bytes int64) string {
 	switch {
 	case bytes < 1<<10:

@@ -91,7 +91,6 @@ func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconci
 	return nil
 }
 
-// lineNumber parses a line number in a URL. It returns 0 if it is not valid.
 func lineNumber(text string) int {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -125,7 +124,8 @@ func linesFile(address string, f models.Finding, lines int64) ui.Download {
 	}
 }
 
-// firstFinding returns the first finding that has lines. It skips the finding matched.
+// firstFinding returns the first finding, other than "matched", that has lines. If there is none, it
+// returns "matched".
 func firstFinding(counts map[models.Finding]int64) finding {
 	for _, f := range Findings[1:] {
 		if counts[f.Finding] > 0 {
@@ -155,7 +155,7 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	return all
 }
 
-// totals returns the totals of compared leads by currency.
+// totals returns the totals by currency, without the leads that were left out of the comparison.
 func totals(result *reconcile.Result) (all []view.Sum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
@@ -202,7 +202,6 @@ func sumRow(t reconcile.Tally, name, to string) view.Sum {
 	}
 }
 
-// lineRow returns the view of a line.
 func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.Line {
 	v := view.Line{
 		Anchor:       lineAnchor(l.Line),
@@ -241,7 +240,6 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 
 func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
 
-// amountIfAny returns an amount, or nil if the line has none.
 func amountIfAny(minor *int64, code *string) *money.Amount {
 	if minor == nil || code == nil {
 		return nil

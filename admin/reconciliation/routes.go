@@ -67,11 +67,8 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 	return "/reconciliation/" + reconcile.ID(reconciliation)
 }
 
-// reconciliations returns the reconciliation service, acting as the signed-in user.
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
-// reconciliation returns the reconciliation with the id in the URL. It returns web.ErrNotFound if
-// there is none or the user cannot see it.
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
 	named, err := web.PathID(k, "id", id.Reconciliation)
 	if err != nil {
@@ -81,8 +78,8 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions returns an option for each partner for which the user has a permission. The value of an
-// option is the partner's slug.
+// partnerOptions returns the partners for which the user has the permission needs, as options. The value
+// of an option is the partner's slug.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)
@@ -118,7 +115,6 @@ var Findings = []finding{
 		"Leads received in the period that were not compared, because the file does not cover their currency or account."},
 }
 
-// findingOf returns the finding with the given name.
 func findingOf(name models.Finding) (f finding, known bool) {
 	for _, f := range Findings {
 		if f.Finding == name {

@@ -7,7 +7,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// keys shows the keyboard shortcuts as a page.
 func (h *Handlers) keys(k *web.Request) error {
 	return k.Show(http.StatusOK, ui.Keys(ui.KeysView{Shell: k.Shell("Keyboard shortcuts")}))
 }

@@ -27,8 +27,8 @@ func (h *Handlers) jump(k *web.Request) error {
 	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))
 }
 
-// urlForID returns the URL of an object. For an object without a page, it returns the URL of its
-// audit events.
+// urlForID returns the URL of the page of the object with the given id. If the object has no page, it
+// returns the URL of the object's audit events.
 func (h *Handlers) urlForID(k *web.Request, text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)

@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accessPage shows a user's permissions and the roles that grant them.
 func (h *Handlers) accessPage(k *web.Request) error {
 	p, err := h.member(k)
 	if err != nil {

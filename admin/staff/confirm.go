@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// confirmView returns the form that confirms a change to a user. The parameter version is the user's row
-// version when the form was opened.
+// confirmView returns the form that confirms a change to a user. The parameter version is the version
+// that the user had when the form was opened.
 type confirmView = func(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView
 
 func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
@@ -21,8 +21,8 @@ func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 	return k.Show(http.StatusOK, ui.Confirm(*confirm(k, p, p.RowVersion, nil)))
 }
 
-// confirmed handles a submitted confirmation form. It checks the step-up, and the typed name if the form
-// requires one. Then it calls do, whose results have the same meaning as those of Do in a [web.Form].
+// confirmed handles a submitted confirmation form. If the step-up and the typed name, where required,
+// are correct, it calls do to make the change. For the results of do, see Do in [web.Form].
 func (h *Handlers) confirmed(
 	k *web.Request, confirm confirmView, do func(staff.Member) (next string, err error),
 ) error {

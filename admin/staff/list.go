@@ -66,7 +66,8 @@ func matches(p staff.Member, search, role, status string) bool {
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 
-// sortPeople sorts users, who must already be sorted by name.
+// sortPeople sorts users by the given column, or in descending order if the column has the prefix "-".
+// The users must already be sorted by name.
 func sortPeople(people []staff.Member, by string) {
 	switch strings.TrimPrefix(by, "-") {
 	case "seen":

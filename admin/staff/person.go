@@ -13,7 +13,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// member returns the user with the id in the path, or ErrNotFound.
 func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	if _, err := web.PathID(k, "id", id.Staff); err != nil {
 		return staff.Member{}, err
@@ -110,7 +109,6 @@ func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error
 	}})
 }
 
-// fillTab reads the content of the current tab.
 func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Member) error {
 	switch v.Tab {
 	case "sessions":

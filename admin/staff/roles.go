@@ -70,7 +70,6 @@ func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	return all
 }
 
-// readRoles parses the roles in a form and returns an error for each invalid field.
 func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRole, mistakes ui.Errors) {
 	bySlug := make(map[string]uuid.UUID, len(names))
 	for partner, slug := range names {

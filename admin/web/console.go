@@ -113,7 +113,6 @@ const (
 	transferTimeout = time.Hour // for uploads and downloads
 )
 
-// secure sets the security headers of all responses.
 func (c *Console) secure(g *gin.Context) {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -40,7 +40,6 @@ var statuses = map[apperr.Code]int{
 	apperr.Internal:     http.StatusInternalServerError,
 }
 
-// statusOf returns the HTTP status of an error.
 func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }

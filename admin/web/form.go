@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Form is a submitted form. Each area defines how its forms make changes and how they are shown.
-// [Submit] handles errors, step-ups, conflicts and redirects in the same way for all forms.
+// Form is a submitted form. Each area of the console defines how its forms make changes and how they are
+// shown. [Submit] handles errors, step-ups, conflicts and redirects in the same way for all forms.
 type Form struct {
 	Errors ui.Errors // errors in the submitted values; if there are any, Do is not called
 	StepUp StepUpRule

@@ -25,8 +25,8 @@ func submission(k *Request) error {
 }
 
 // UseFormKey sets the key of a form that creates an object. The transaction that creates the object
-// claims the key when it writes the audit event. If an object was already created with this key,
-// UseFormKey redirects to it.
+// stores the key, so that the same form cannot create a second object. If an object was already created
+// with this key, UseFormKey redirects to it.
 func UseFormKey(k *Request, key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {

@@ -39,7 +39,7 @@ func SelectOption(options []ui.Option, value string) []ui.Option {
 	return options
 }
 
-// IsFiltered reports whether any of the filters is in use.
+// IsFiltered reports whether the query has a value for any of the named filters.
 func IsFiltered(q url.Values, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })
 }

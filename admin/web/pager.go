@@ -49,8 +49,8 @@ func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (
 	return p
 }
 
-// CursorPager links to the previous and the next page by their cursors. A cursor is empty if the
-// page does not exist.
+// CursorPager links to the previous and the next page. The parameters before and after are the cursors
+// of these pages, or "" for a page that does not exist.
 func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	with := func(name, cursor string) string {
 		if cursor == "" {

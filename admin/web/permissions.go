@@ -79,9 +79,8 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
 }
 
-// PermissionLabelsByScope returns two labels for a permission: what a user whose role is limited to some
-// partners may do, and what only users with the role for all partners may do. If one of these is
-// nothing, its label is "".
+// PermissionLabelsByScope returns two labels for a permission: one for what a role for some partners
+// allows, and one for what only a role for all partners allows. Either label can be "".
 func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest

@@ -61,7 +61,6 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 
 const requestKey = "console.request"
 
-// request returns the Request for a route's handler.
 func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
 	k := &Request{
 		console: c,

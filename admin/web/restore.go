@@ -47,7 +47,8 @@ var formNotSaved = Notice{
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// unsavedFields contain passwords, codes and imported secrets. Their values are not saved.
+// unsavedFields lists the form fields for passwords, codes and imported secrets. Their values are not
+// saved.
 var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
 
 // savedHiddenFields are the hidden fields whose values are saved. They are needed to detect
@@ -97,7 +98,6 @@ func saveForm(k *Request) string {
 	return withQuery(page, "restore", RestoreForm)
 }
 
-// withQuery adds a parameter to a URL.
 func withQuery(path, name, value string) string {
 	mark := "?"
 	if strings.Contains(path, "?") {
@@ -114,7 +114,6 @@ func restore(k *Request) (err error) {
 	return err
 }
 
-// restoreNotice returns the notice for a form that was submitted after the session had expired.
 func restoreNotice(k *Request) (n Notice, ok bool) {
 	why := k.R.URL.Query().Get("restore")
 	if why == RestoreForm && k.restored == nil {
@@ -139,8 +138,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes saved values into the controls of the form that has the saved form's action. It
-// skips hidden fields that are not in savedHiddenFields.
+// fillIn writes the saved values into the page's form with the same action as the saved form. It skips
+// hidden fields that are not in savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {

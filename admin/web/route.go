@@ -30,7 +30,7 @@ func (r Route) pattern() string {
 	return strings.TrimSuffix(placeholder.ReplaceAllString(r.Path, ":$1"), "{$}")
 }
 
-// stage returns the stage of signing in that a session must be at.
+// stage returns the stage of signing in at which a session may use the route.
 func (r Route) stage() models.SessionStage {
 	if r.Login != "" {
 		return r.Login
@@ -42,7 +42,6 @@ func (r Route) stage() models.SessionStage {
 // Requests to these routes do not keep the session alive.
 func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 
-// within returns the route's time limit.
 func (r Route) within() time.Duration {
 	if r.Long {
 		return transferTimeout

@@ -11,7 +11,6 @@ func (c *Console) cookieName() string {
 	return "pingpost_session"
 }
 
-// sessionToken returns the token in the session cookie, or "" if there is no cookie.
 func sessionToken(k *Request) string {
 	cookie, err := k.R.Cookie(k.console.cookieName())
 	if err != nil {

@@ -36,7 +36,6 @@ func StepUpAgain(k *Request) ui.StepUp {
 	return s
 }
 
-// checkStepUp checks the password or code in a form if a step-up is required.
 func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
 	if !StepUp(k).Needed {
 		return nil, nil

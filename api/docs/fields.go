@@ -20,10 +20,9 @@ type shape struct {
 	Fields []fieldRow
 }
 
-// ID converts the title for use in the id of its heading.
+// ID returns the form of the title that is used in the id of its HTML heading.
 func (s shape) ID() string { return idOf(s.Title) }
 
-// shapes lists the forms of a response.
 func shapes(schema node) []shape {
 	if !schema.has("oneOf") {
 		return []shape{{Fields: fieldRows("", schema)}}

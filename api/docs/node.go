@@ -94,7 +94,6 @@ func (n node) entries() iter.Seq2[string, node] {
 	}
 }
 
-// items yields the items of a list.
 func (n node) items() iter.Seq[node] {
 	return func(yield func(node) bool) {
 		if n.at == nil || n.at.Kind != yaml.SequenceNode {

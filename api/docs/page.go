@@ -74,7 +74,7 @@ type sample struct {
 	JSON  string
 }
 
-// Tokens splits the JSON for highlighting.
+// Tokens splits the JSON into parts that are shown in different colours.
 func (s sample) Tokens() []token { return tokens(s.JSON) }
 
 // errorRow is one cause of an error and its fix.
@@ -138,7 +138,7 @@ func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 	return page, nil
 }
 
-// operation is one method of one path.
+// operation is an HTTP method of one path in the OpenAPI document.
 type operation struct {
 	method, path string
 	node
@@ -254,8 +254,8 @@ func errorRows(paths node) []errorRow {
 	return rows
 }
 
-// newErrorRow reads the example of an error. Its summary is the cause, and its description is the
-// fix.
+// newErrorRow reads an example of an error response. The example's summary is the cause, and its
+// description is the fix.
 func newErrorRow(status string, example node) errorRow {
 	return errorRow{
 		Status: status, Message: example.get("value").text("message"),

@@ -44,7 +44,8 @@ type signingWords struct {
 	Title, Meaning string
 }
 
-// signedExample is the worked example, with the key in hex and a command that computes the signature.
+// signedExample is the example of a signed post, with the key in hex and a command that computes the
+// signature.
 type signedExample struct {
 	signingGuide
 	KeyHex, Command string
@@ -89,7 +90,7 @@ func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]by
 	return p.execute("partner", page)
 }
 
-// example signs a post for partnerID with the secret of the worked example.
+// example signs a post for partnerID with the example secret in the OpenAPI document.
 func (p *Pages) example(partnerID string) (signedExample, error) {
 	e := signedExample{signingGuide: p.general.Signing}
 	post := newPostExample(partnerID)

@@ -107,9 +107,9 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// afterTransaction returns the rest of a post, starting after the value of transactionId. The parameter
-// object is a JSON object with the fields that follow. Samples in languages without a JSON library use
-// it to build the body.
+// afterTransaction returns the part of a post's body that follows the value of transactionId. It
+// consists of the fields in object, which is a JSON object. Samples in languages without a JSON library
+// use it to build the body.
 func afterTransaction(object string) string { return `",` + strings.TrimPrefix(object, "{") }
 
 func shellLiteral(text string) string {

@@ -18,7 +18,6 @@ type span struct {
 	Code bool
 }
 
-// guide splits a description at its headings.
 func guide(text string) (intro []block, sections []guideSection) {
 	parts := strings.Split("\n"+text, "\n## ")
 	for _, part := range parts[1:] {
@@ -28,7 +27,6 @@ func guide(text string) (intro []block, sections []guideSection) {
 	return blocks(parts[0]), sections
 }
 
-// idOf turns a title into an id that can be linked to.
 func idOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // blocks reads paragraphs and lists, which are separated by blank lines. Any other line
@@ -71,7 +69,6 @@ func listItem(line string) (text string, ordered, ok bool) {
 	return text, true, true
 }
 
-// spans splits text at its backticks.
 func spans(text string) []span {
 	var all []span
 	for i, part := range strings.Split(text, "`") {

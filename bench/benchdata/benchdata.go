@@ -24,23 +24,22 @@ import (
 )
 
 const (
-	// prefix starts the slug and the account identifier of every synthetic partner.
+	// prefix is the start of the slug and of the account identifier of every synthetic partner.
 	prefix = "bench-"
 
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the period before Filler.Now over which pings are spread evenly. One call to
-	// create_partitions creates the partitions of at most 62 days.
+	// span is the length of the period before Filler.Now over which pings are spread evenly. It must be
+	// less than 62 days, because create_partitions creates partitions for at most that many.
 	span = 30 * 24 * time.Hour
 )
 
-// Plan states how many rows of each kind the database will contain in total. Leads are spread evenly
-// over the given number of months, so that each month's partition contains some. If Months is 0, all
-// leads are in one month.
+// Plan states how many partners, leads and pings the database will contain in total. Leads are spread
+// evenly over the given number of months, or over one month if Months is 0.
 type Plan struct{ Partners, Leads, Pings, Months int }
 
-// Filler fills one database.
+// Filler fills a database with synthetic partners, leads and pings.
 type Filler struct {
 	DB       *postgres.DB
 	Keys     *keyring.Keys
@@ -51,8 +50,8 @@ type Filler struct {
 	OnProgress func(what string, there, of int)
 }
 
-// Fill adds rows until the database contains as many as the plan requires. If it is interrupted, call it
-// again.
+// Fill adds rows until the database contains as many as the plan requires. If it is interrupted, call
+// it again to continue.
 func (f *Filler) Fill(ctx context.Context, p Plan) error {
 	if err := f.partners(ctx, p.Partners); err != nil {
 		return fmt.Errorf("partners: %w", err)
@@ -127,7 +126,6 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 	})
 }
 
-// seller identifies a synthetic partner, its account and its signing secret.
 type seller struct{ partner, account, secret uuid.UUID }
 
 func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
@@ -192,7 +190,7 @@ func (f *Filler) leads(ctx context.Context, want, months int) error {
 	return nil
 }
 
-// digestPrefix returns the id of the current platform key. Every digest starts with it.
+// digestPrefix returns the id of the current platform key. Every lookup digest starts with it.
 func (f *Filler) digestPrefix() []byte {
 	first := f.Keys.IDs()[0]
 	return first[:]
@@ -243,7 +241,6 @@ func noise(n int) []byte {
 // createMonths creates the partitions for all months that overlap a period.
 const createMonths = `SELECT create_partitions('{leads, lead_keys, consents, lead_events, ledger_entries, payout_run_entries}', 'month', $1, $2)`
 
-// leadsSQL stores leads and their related rows.
 const leadsSQL = `WITH lead AS (
 	INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
 		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,

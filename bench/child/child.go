@@ -21,10 +21,12 @@ import (
 // roleVariable is the environment variable that tells a copy of this program which role to run.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
-// stopTimeout is longer than any role needs to stop.
+// stopTimeout is how long a child may take to stop before it is killed. It is longer than any role
+// needs.
 const stopTimeout = 45 * time.Second
 
-// Role is the function that a child runs. Its context is cancelled when the parent closes the link.
+// Role is the function that a child process runs. Its context is cancelled when the parent closes the
+// link.
 type Role func(ctx context.Context, l *Link) error
 
 // RunIfChild does nothing in the parent. In a child, it runs the child's role and then exits the
@@ -67,13 +69,14 @@ func play(roles map[string]Role, name string, in io.Reader, out io.Writer) error
 	return role(ctx, l)
 }
 
-// Link is the child's end of the connection.
+// Link is a child process's end of the connection to its parent.
 type Link struct {
 	said chan json.RawMessage
 	out  *json.Encoder
 }
 
-// Next waits for the parent's next value. It returns io.EOF when the parent closes the link.
+// Next waits for the parent's next value and decodes it. It returns io.EOF when the parent closes the
+// link.
 func (l *Link) Next(into any) error {
 	value, ok := <-l.said
 	if !ok {
@@ -85,7 +88,7 @@ func (l *Link) Next(into any) error {
 // Say sends a value to the parent.
 func (l *Link) Say(value any) error { return l.out.Encode(value) }
 
-// Process is the parent's end of the connection to a child.
+// Process is the parent's end of the connection to a child process.
 type Process struct {
 	role string
 	cmd  *exec.Cmd
@@ -125,7 +128,7 @@ func Start(ctx context.Context, role string, job any) (*Process, error) {
 	return p, nil
 }
 
-// Receive waits for the child's next value.
+// Receive waits for the child's next value and decodes it.
 func (p *Process) Receive(into any) error {
 	if err := p.said.Decode(into); err != nil {
 		return p.failed(err)
@@ -133,7 +136,7 @@ func (p *Process) Receive(into any) error {
 	return nil
 }
 
-// Ask sends a value and waits for the child's reply.
+// Ask sends a value to the child, waits for the reply and decodes it.
 func (p *Process) Ask(question, into any) error {
 	if err := p.say.Encode(question); err != nil {
 		return p.failed(err)

@@ -21,8 +21,8 @@ type Usage struct {
 	Peak     int64         // the most memory that was ever in use, in bytes; 0 if the system does not report it
 }
 
-// ServeUsage replies to each of the parent's messages with this process's usage, until the parent closes
-// the link. Servers run it while they serve requests.
+// ServeUsage replies to each message from the parent with the processor time and memory of this
+// process, until the parent closes the link. Servers run it while they serve requests.
 func (l *Link) ServeUsage() error {
 	for {
 		var question any
@@ -41,14 +41,14 @@ func (l *Link) ServeUsage() error {
 	}
 }
 
-// Usage returns the child's usage.
+// Usage returns the processor time and memory of the child process.
 func (p *Process) Usage() (Usage, error) {
 	var u Usage
 	err := p.Ask("usage", &u)
 	return u, err
 }
 
-// ReadUsage returns this process's usage.
+// ReadUsage returns the processor time and memory of this process.
 func ReadUsage() (Usage, error) {
 	var spent syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &spent); err != nil {

@@ -25,7 +25,7 @@ const (
 	Connections = 64
 	// grace is how long to wait for outstanding responses at the end of a run.
 	grace = 30 * time.Second
-	// longestAnswer limits the length of a response, including its head, in bytes.
+	// longestAnswer is the maximum length of a response with its headers, in bytes.
 	longestAnswer = 32 << 10
 )
 
@@ -42,7 +42,8 @@ type Job struct {
 	Connections int // 0 for the default
 }
 
-// Result is the result of a run. Without an error, every request that was sent received a response.
+// Result is the result of a run. If Run returns no error, every request that was sent received a
+// response.
 type Result struct {
 	Acknowledged int64         // answered with 200
 	Rejected     int64         // answered with any other status
@@ -140,7 +141,7 @@ func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	return conns, nil
 }
 
-// converse sends requests on connection n.
+// converse sends requests on connection n, one after another, until the run ends.
 func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	buf := make([]byte, longestAnswer)
 	for !r.over.Load() {
@@ -200,7 +201,6 @@ var (
 	lengthName = []byte("\r\nContent-Length: ")
 )
 
-// read reads one response into buf.
 func read(c net.Conn, buf []byte) ([]byte, error) {
 	whole := 0 // the response's length, known once its head has arrived
 	for filled := 0; ; {

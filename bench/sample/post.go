@@ -24,8 +24,8 @@ type Partner struct {
 	Secret string
 }
 
-// Poster creates posts for a partner. It seals their quotes with the service's quote keys, so that
-// no pings are needed.
+// Poster creates posts for a partner. It seals the quotes for the posts with the service's keys, so
+// that no pings are needed.
 type Poster struct {
 	Partner Partner
 	Quotes  *quote.Sealer
@@ -35,15 +35,15 @@ type Poster struct {
 	Bad   float64 // the share of posts with BadPostcode
 }
 
-// BadPostcode marks the posts that a benchmark makes the database reject.
+// BadPostcode is the postcode of the posts that a benchmark makes the database reject.
 const BadPostcode = "BAD 1"
 
-// repeated is the number of requests between a post and its replay. They give the service time to
-// respond to the original.
+// repeated is the number of requests from a post to its replay. It gives the service time to respond to
+// the original post.
 const repeated = 500
 
-// Posts returns n posts that are signed with the given time. The service accepts them for 300
-// seconds.
+// Posts returns n posts as complete HTTP requests, signed with the given time. The service accepts them
+// for 300 seconds.
 func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	random := rand.New(rand.NewPCG(3, 4))
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -69,7 +69,7 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	return requests, nil
 }
 
-// transaction returns a transactionId, as a ping from this partner would have returned it.
+// transaction returns a transactionId like those that the service returns for pings from this partner.
 func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	tax, markets := p.Table.Taxonomy(), p.Table.Markets()
 	industry, country := random.IntN(tax.Len()), [2]byte([]byte(pick(random, countries[:])))

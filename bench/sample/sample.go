@@ -18,11 +18,12 @@ func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
 // PostPath returns the path to which a partner sends posts on its own base URL.
 func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
-// countries lists a country several times if more leads are bought there. NZ has no prices of its
-// own and belongs to the market "other".
+// countries lists the countries of the pings, some several times so that they are picked more often. NZ
+// has no prices of its own and belongs to the market "other".
 var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
 
-// urgencies includes "" for no urgency, and one that the service does not recognise.
+// urgencies lists the urgencies of the pings. "" stands for no urgency, and the service does not
+// recognise "next week".
 var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
 
 // Pings returns n pings as complete HTTP requests.

@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accountView is an account in command output.
 type accountView struct {
 	ID        string               `json:"id"`
 	PartnerID string               `json:"partnerId"`

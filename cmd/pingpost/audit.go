@@ -16,7 +16,6 @@ func auditCommand() *cobra.Command {
 	return group("audit", "Check the audit log", auditVerify())
 }
 
-// auditView is the result of a check of the audit log.
 type auditView struct {
 	Intact      bool   `json:"intact"`
 	Events      int64  `json:"events"`

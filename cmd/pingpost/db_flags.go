@@ -22,7 +22,6 @@ import (
 // `pingpost dev`, or --config.
 type dbFlags struct{ dataDir, config string }
 
-// newDBFlags adds the flags to a command.
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
 	c.Flags().StringVar(&r.dataDir, "data-dir", "",
@@ -42,8 +41,9 @@ func (r *dbFlags) args() (flags string) {
 	return flags
 }
 
-// load reads the given sections of the configuration. A database URL or a configuration file takes
-// precedence over $PINGPOST_DATA_DIR.
+// load reads the given sections of the configuration. If the flags or $PINGPOST_DATA_DIR select a
+// running `pingpost dev`, load also returns its settings. A database URL or --config takes precedence
+// over $PINGPOST_DATA_DIR.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
 	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {
@@ -88,14 +88,13 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
 }
 
-// partners opens the partners service and passes it to the given function.
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
 	})
 }
 
-// open opens the database and the platform keys and passes them to the given function.
+// open passes the database and the platform keys to the given function, and then closes the database.
 func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
 	if err != nil {

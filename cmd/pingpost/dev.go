@@ -185,8 +185,8 @@ func origin(addr string) string {
 	return "http://" + addr
 }
 
-// fill sets the settings that dev generates. It always uses dev's own database and keys,
-// so that demo data is never written to another database.
+// fill sets the settings that `pingpost dev` generates. It replaces any configured database and keys
+// with dev's own, so that demo data is never written to another database.
 func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
@@ -227,7 +227,6 @@ func dataDir(f devFlags) (string, error) {
 	return devstack.DefaultDataDir()
 }
 
-// demoData contains the partners and users that dev creates.
 type demoData struct {
 	partners []devstack.Partner
 	staff    []devstack.User

@@ -13,7 +13,7 @@ func erasuresCommand() *cobra.Command {
 	return group("erasures", "List, verify and replay erasures", erasuresList(), erasuresVerify(), erasuresReplay())
 }
 
-// erasuresListed is how many erasures a list contains.
+// erasuresListed is the maximum number of erased leads that `pingpost erasures list` prints.
 const erasuresListed = 100
 
 func erasuresList() *cobra.Command {

@@ -32,7 +32,7 @@ func keysCommand() *cobra.Command {
 	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
 }
 
-// keyServices holds the keys and the services whose data they encrypt.
+// keyServices contains the keys and the services whose data they encrypt.
 type keyServices struct {
 	cfg      *config.Config
 	dev      bool // whether dev's database is used
@@ -72,8 +72,8 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 	})
 }
 
-// checkErasures returns an error if the database may contain leads that have been erased. Their keys must
-// not be changed until they have been erased again.
+// checkErasures returns an error if the database may contain erased leads again, for example from an
+// older backup. The keys of these leads must not be changed until the leads are erased again.
 func (k *keyServices) checkErasures(ctx context.Context) error {
 	j := journal.Open(k.cfg.Privacy.ErasureJournal)
 	return privacy.NewService(k.db, k.wrappers.Readers, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
@@ -352,7 +352,6 @@ func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 	}
 }
 
-// onceASecond returns a function that returns true at most once a second.
 func onceASecond() func() bool {
 	var last time.Time
 	return func() bool {

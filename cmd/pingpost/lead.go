@@ -35,7 +35,7 @@ func leadCommand() *cobra.Command {
 	return group("lead", "Show leads, and reveal or erase their contact data", leadShow(), leadReveal(), leadErase())
 }
 
-// leadView is a lead in command output, without personal data.
+// leadView is a lead as commands print it, without personal data.
 type leadView struct {
 	LeadID        string           `json:"leadId"`
 	TransactionID string           `json:"transactionId"`
@@ -163,7 +163,7 @@ func leadReveal() *cobra.Command {
 	return c
 }
 
-// receiptView is the receipt for an erased lead in command output.
+// receiptView is the receipt for the erasure of a lead, as commands print it.
 type receiptView struct {
 	LeadID   string               `json:"leadId"`
 	Receipt  string               `json:"receipt"` // the hash of the journal's entry, in hexadecimal
@@ -216,8 +216,8 @@ stay. This cannot be undone.`,
 	return c
 }
 
-// printable replaces control characters. A terminal would interpret them, and the text comes from a
-// partner.
+// printable replaces control characters except newlines and tabs. Without this, a text from a partner
+// could control the terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -245,7 +245,7 @@ func leadArg(text string) (uuid.UUID, error) {
 	return lead, nil
 }
 
-// noLead gives a NotFound error a message that names the reason.
+// noLead replaces the message of a NotFound error with "No lead has this ID."
 func noLead(err error) error {
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return apperr.New(f.Code, f.Reason, "No lead has this ID.")
@@ -253,8 +253,8 @@ func noLead(err error) error {
 	return err
 }
 
-// privacy opens the database and the keys for reading, and passes the privacy service to the given
-// function.
+// privacy opens the database and the keys for decrypting leads, and passes the privacy service to the
+// given function.
 func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)
 	if err != nil {

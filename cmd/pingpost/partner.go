@@ -12,7 +12,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// partnerView is a partner in command output.
 type partnerView struct {
 	ID            string               `json:"id"`
 	Slug          string               `json:"slug"`

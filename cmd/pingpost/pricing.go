@@ -26,7 +26,6 @@ func pricingCommand() *cobra.Command {
 		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
 }
 
-// prices opens the rate card service and passes it to the given function.
 func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {
@@ -47,7 +46,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 	return use(s.By(audit.Operator).WithPolicy(ratecard.Policy{RequireApproval: cfg.Pricing.RequireApproval}))
 }
 
-// cardFlags select a version or a draft of the rate card.
+// cardFlags are the flags that select a version or a draft of the rate card.
 type cardFlags struct {
 	version int
 	draft   string
@@ -67,7 +66,7 @@ func (f *cardFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// compile reads and compiles the rate card, and returns it with a title.
+// compile reads and compiles the selected version or draft. The result name is a title for it.
 func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.ExaminedCard, err error) {
 	if f.draft == "" {
 		return compileVersion(ctx, s, f.version)
@@ -189,13 +188,11 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 	return publishNext(d.RateCard), err
 }
 
-// publishNext returns a message that names the draft and the command to publish it.
 func publishNext(draft models.RateCard) string {
 	return fmt.Sprintf("Saved in draft %s. To publish it: pingpost pricing publish --draft %s --note NOTE",
 		draftText(draft), ratecard.ID(draft.ID))
 }
 
-// draftText describes a draft: its id, title and author.
 func draftText(draft models.RateCard) string {
 	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }

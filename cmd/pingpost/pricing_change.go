@@ -19,7 +19,6 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cellFlags select a cell of the rate card.
 type cellFlags struct{ industry, country, urgency string }
 
 func cellVar(c *cobra.Command) *cellFlags {
@@ -89,8 +88,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText describes a change for the draft's history. If the country has no market, the text does not
-// matter, because the change is rejected later.
+// changeText describes a price change for the draft's history. If the country has no market, the text
+// is not used, because the change is rejected later.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
@@ -117,7 +116,6 @@ func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, chan
 	return d.RateCard, err
 }
 
-// draftFor returns the draft that ref identifies, or the only open draft if ref is empty.
 func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Draft, error) {
 	if ref != "" {
 		return s.Draft(ctx, ref)
@@ -185,7 +183,7 @@ func pricingPublish() *cobra.Command {
 	return c
 }
 
-// printPublished prints whether the rate card was published, scheduled or submitted.
+// printPublished prints whether the rate card was published, scheduled, or submitted for approval.
 func printPublished(w io.Writer, card models.RateCard) (err error) {
 	switch card.State {
 	case models.RateCardSubmitted:

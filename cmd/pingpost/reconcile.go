@@ -29,7 +29,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// reconcileFlags select the file and set the columns and formats that cannot be detected.
+// reconcileFlags are the flags that select the file, and the columns and formats that cannot be
+// detected.
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
@@ -149,7 +150,7 @@ func upload(
 	return s.Get(ctx, scope.System, uploaded.ID)
 }
 
-// discard discards a reconciliation that was not saved, and deletes its lines.
+// discard deletes the result, the file and the lines of a reconciliation that was not saved.
 func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID) error {
 	r, err := s.Get(ctx, scope.System, reconciliation)
 	if err != nil || r.State == models.ReconciliationSaved {
@@ -222,7 +223,7 @@ func (f *reconcileFlags) suggested(
 	return m, err
 }
 
-// flagOf maps a field of a mapping to the flag that sets it.
+// flagOf maps each field of a column mapping to the flag that sets it.
 var flagOf = map[string]string{
 	"lead_id":  "--lead-id COL",
 	"amount":   "--amount COL",

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// comparisonView is the output of --json, without the lines.
+// comparisonView is the JSON output of `pingpost reconcile`, without the lines.
 type comparisonView struct {
 	ID      string                     `json:"id"`
 	Partner string                     `json:"partner"`
@@ -112,7 +112,6 @@ func viewLine(l reconcile.Line) lineView {
 	return v
 }
 
-// exact formats an amount, or returns "" for nil.
 func exact(minor *int64) json.Number {
 	if minor == nil {
 		return ""
@@ -120,7 +119,6 @@ func exact(minor *int64) json.Number {
 	return json.Number(decimal(*minor))
 }
 
-// value returns *p, or the zero value if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -128,11 +126,11 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// linesRead is the number of lines that are read at a time.
+// linesRead is the number of lines that are read from the database at a time.
 const linesRead = 1000
 
-// eachFinding passes each resolvable line to the given function, in the order of
-// reconcile.Findings.
+// eachFinding passes each line that is neither matched nor left out to the given function, in the order
+// of reconcile.Findings.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
 		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
@@ -153,7 +151,7 @@ func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconcil
 	return nil
 }
 
-// printComparisonJSON prints one JSON object and streams its lines.
+// printComparisonJSON prints the result as one JSON object. It does not keep all lines in memory.
 func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	head, err := json.MarshalIndent(comparisonView{
 		ID:      reconcile.ID(r.ID),
@@ -185,7 +183,6 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// mappingText describes the columns, the formats and the period of the file.
 func mappingText(m reconcile.Suggestion) string {
 	var parts []string
 	add := func(known bool, format string, values ...any) {
@@ -235,7 +232,6 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 
 func decimal(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
 
-// print prints the line as text.
 func (l lineView) print(w io.Writer) error {
 	var parts []string
 	if l.Row > 0 {

@@ -93,7 +93,8 @@ func codeSuffix(err error) string {
 	return ""
 }
 
-// usageError reports that the command line was used incorrectly.
+// usageError reports that the command line was used incorrectly. For this error, run returns the exit
+// code 2.
 type usageError struct{ error }
 
 func newRoot(unhook func()) *cobra.Command {
@@ -135,7 +136,6 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return usageError{fmt.Errorf("unknown command %q for %q. Run `%s --help` for a list", name, c.CommandPath(), c.CommandPath())}
 }
 
-// jsonFlag adds --json to a command.
 func jsonFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print JSON")
 }
@@ -155,7 +155,7 @@ func counted(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printTable prints a header and rows in aligned columns.
+// printTable prints rows in aligned columns. Tabs separate the column headings in head.
 func printTable(w io.Writer, head string, rows [][]any) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, head)

@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// secretView is a signing secret in command output. The field Secret is set only if the secret has just
-// been created.
+// secretView is a signing secret as commands print it. The field Secret is empty unless the secret has
+// just been created.
 type secretView struct {
 	ID        string     `json:"id"`
 	Partner   string     `json:"partner"`
@@ -38,7 +38,6 @@ func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretV
 	}
 }
 
-// stateText returns a secret's state as the table shows it.
 func stateText(state string) string {
 	switch state {
 	case partners.StateExpiring:
@@ -72,7 +71,7 @@ func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Serv
 	})
 }
 
-// printCreated prints a new secret. It is not shown again.
+// printCreated prints a new secret, which no command can print again.
 func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret) error {
 	if asJSON {
 		v := viewSecret(p, created.SigningSecret, clock.System{}.Now())

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// allowed lists the PINGPOST_ variables that are not settings.
+// allowed lists the environment variables that start with PINGPOST_ but are not settings.
 var allowed = []string{"PINGPOST_CONFIG", "PINGPOST_DATA_DIR", "PINGPOST_POSTGRES_BIN", "PINGPOST_VAULT_BIN", "PINGPOST_SECRET"}
 
 // source returns a configuration source: the file from --config or PINGPOST_CONFIG, and
@@ -74,7 +74,6 @@ func serveCommand(unhook func()) *cobra.Command {
 // loggedError is an error that has already been logged, so run does not print it.
 type loggedError struct{ error }
 
-// logProblems logs each problem in the configuration on its own line.
 func logProblems(log *slog.Logger, err error) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {

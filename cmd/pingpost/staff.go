@@ -24,7 +24,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// staffView is a user in command output.
 type staffView struct {
 	ID           string             `json:"id"`
 	Email        string             `json:"email"`
@@ -59,13 +58,11 @@ func staffCommand() *cobra.Command {
 	return group("staff", "Manage console users", staffCreate(), staffList())
 }
 
-// staffServices are the services that the staff commands use.
 type staffServices struct {
 	staff    *staff.Service
 	partners *partners.Service
 }
 
-// staff opens the services for the staff commands and passes them to the given function.
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}

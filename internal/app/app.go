@@ -1,5 +1,5 @@
-// Package app is the composition root: it builds a node from its configuration, starts
-// its parts in order, and stops them in reverse order.
+// Package app builds a node from its configuration. It starts the parts of the node in order, and stops
+// them in reverse order.
 package app
 
 import (
@@ -93,7 +93,8 @@ type App struct {
 	failed          chan error // receives errors from the listeners and from awaitDatabase
 }
 
-// Start builds a node and returns when its listeners are serving. Its errors tell operators what to do.
+// Start builds a node and returns as soon as it serves requests. The errors of Start tell operators what
+// to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
@@ -203,8 +204,8 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable returns a function that calls load and then logs which secrets and which partners'
-// pricing cannot be read. It logs each of these two lists again only if the list has changed.
+// warnUnreadable returns a function that calls load and logs which signing secrets and which partner
+// pricing cannot be read. The function logs each of these two lists only when the list changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
@@ -300,7 +301,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 	return nil
 }
 
-// run starts the background work, then the listeners.
+// run starts the background work and then the listeners.
 func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
 	go a.lines.run(ctx) // not in a.background, because Stop must not wait for a blocked log
@@ -325,8 +326,8 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// public returns this node's servers for the partner API and the console. If the node does not run one
-// of them, it is omitted.
+// public returns the node's servers for the partner API and the console, without those that the node
+// does not run.
 func (a *App) public() []*httpserver.Server {
 	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
 }
@@ -344,7 +345,7 @@ func addrOf(s *httpserver.Server) string {
 	return s.Addr()
 }
 
-// OpsAddr returns the host and port for health, metrics and profiles.
+// OpsAddr returns the host and port of the listener for health checks, metrics and profiles.
 func (a *App) OpsAddr() string { return a.ops.Addr() }
 
 // Wait returns when ctx ends or the node fails, whichever happens first.
@@ -357,8 +358,8 @@ func (a *App) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop reports "not ready" and waits for the drain delay. Then it waits for requests in progress, but no
-// longer than the shutdown grace. Finally, it writes queued records and closes the database.
+// Stop shuts the node down. It reports "not ready" during the drain delay, and then waits for requests
+// in progress, up to the shutdown grace. Finally, it writes queued records and closes the database.
 func (a *App) Stop(ctx context.Context) error {
 	a.draining.Store(true)
 	a.log.Info("stopping")

@@ -19,8 +19,8 @@ const (
 	erasuresTimeout = 50 * time.Second
 )
 
-// erasures is the state of the erasure journal. If it is not "ok", staff cannot read personal data. Pings
-// and posts continue, so the node stays ready.
+// erasures contains the state of the erasure journal. If the state is not "ok", staff cannot read
+// personal data, but the node still serves pings and posts.
 type erasures struct {
 	state atomic.Pointer[string]
 	gauge prometheus.Gauge
@@ -45,8 +45,8 @@ func (e *erasures) set(state string) {
 	e.gauge.Set(value)
 }
 
-// finishErasures carries out pending erasures and compares the erasure journal with the database, once a
-// minute.
+// finishErasures carries out pending erasures every minute. Each time, it also compares the erasure
+// journal with the database.
 func (a *App) finishErasures(ctx context.Context) {
 	tick := time.NewTicker(erasuresEvery)
 	defer tick.Stop()
@@ -70,8 +70,8 @@ func (a *App) finishErasures(ctx context.Context) {
 	}
 }
 
-// checkErasures returns "ok", or a message about the problem. known is false if the database does not
-// respond, which other checks report.
+// checkErasures returns "ok" or a description of the problem with the erasure journal. known is false if
+// the check itself failed, for example because the database does not respond.
 func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()

@@ -10,8 +10,6 @@ import (
 	"github.com/pingpost/pingpost/internal/reconcile"
 )
 
-// newJobServices creates the queue and the services that use it: files, payouts and
-// reconciliations.
 func (a *App) newJobServices(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)

@@ -15,12 +15,11 @@ import (
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
-// Keys contains the configured key wrappers (decision 23). One of them wraps new data keys,
-// and all can unwrap existing ones.
+// Keys contains the configured key wrappers, which encrypt the data keys of leads (decision 23).
 type Keys struct {
 	Wrappers *envelope.Wrappers
-	// Readers decrypts contact records for the console. With Vault, this requires the second login,
-	// which may decrypt.
+	// Readers decrypts contact records for the console. With Vault, it uses a second login, which has
+	// permission to decrypt.
 	Readers *envelope.Wrappers
 	Vault   *transit.Wrapper // nil if Vault is not configured
 	readers []envelope.KeyWrapper
@@ -37,7 +36,7 @@ func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*K
 	return k, err
 }
 
-// OpenKeysUnpooled is like OpenKeys, but without a pool of data keys. It is for programs
+// OpenKeysUnpooled is like OpenKeys, but does not create a pool of data keys. It is meant for programs
 // that need few data keys.
 func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
@@ -92,11 +91,10 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 }
 
-// vaultRightsEvery is the time between attempts to read the node's permissions in Vault.
 const vaultRightsEvery = 10 * time.Second
 
-// reportVaultRights logs a warning if Vault allows the node to decrypt leads. A node only needs to
-// encrypt them. reportVaultRights retries until Vault responds.
+// reportVaultRights logs a warning if Vault allows the node to decrypt leads, because a node only needs
+// to encrypt them. It retries until Vault responds.
 func (a *App) reportVaultRights(ctx context.Context) {
 	if a.cfg.Wrapper() != config.WrapperVault {
 		return
@@ -141,8 +139,8 @@ const (
 	leadKeysTimeout = 500 * time.Millisecond
 )
 
-// leadKeys caches the result of leadKeysState, which rarely changes. If the table of leads cannot
-// be read, for example while it is locked, the last result stays in use.
+// leadKeys caches the result of leadKeysState, which rarely changes. While the table of leads cannot be
+// read, the last result stays in use.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time
@@ -181,7 +179,6 @@ func (a *App) unreadLeads(uses []leads.KeyUse) string {
 	return "some leads use keys that are not configured: " + firstFew(lost) + "; count them with `pingpost keys status`"
 }
 
-// registerKeyMetrics registers the metrics of Vault and of the pool of data keys.
 func (a *App) registerKeyMetrics() {
 	if a.keys.Vault != nil {
 		a.registry.MustRegister(vaultMetrics{a.keys.Vault})
@@ -193,8 +190,8 @@ func (a *App) registerKeyMetrics() {
 
 type vaultMetrics struct{ vault *transit.Wrapper }
 
-// Describe implements prometheus.Collector. It sends nothing, because the set of metrics depends on
-// the calls that were made and on whether the token expires.
+// Describe implements prometheus.Collector. It sends no descriptions, because the set of metrics changes
+// over time.
 func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

@@ -13,8 +13,8 @@ import (
 // Listeners are a node's open ports. API or Admin is nil if the node does not serve it.
 type Listeners struct{ API, Admin, Ops net.Listener }
 
-// Listen opens all configured ports, so that a port in use is reported before anything else
-// starts. Its error lists all ports that cannot be opened.
+// Listen opens all configured ports. Nodes call it first, so that a port in use is reported before
+// anything else starts. Its error lists all ports that cannot be opened.
 func Listen(c config.HTTP) (*Listeners, error) {
 	l := &Listeners{}
 	var failed []error
@@ -39,7 +39,6 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	return l, nil
 }
 
-// listenError returns an error that says why an address cannot be used, and what to do.
 func listenError(name, addr string, err error) error {
 	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
 	fix := "set " + setting + " to host:port or :port, with a host name or address of this machine"
@@ -52,7 +51,8 @@ func listenError(name, addr string, err error) error {
 	return fmt.Errorf("the %s listener cannot use %s (%w): %s", name, addr, cause(err), fix)
 }
 
-// cause returns the innermost error, without the address, which is already in the message.
+// cause returns the innermost error in err's chain. It omits the address from a network error, because
+// listenError adds the address.
 func cause(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
@@ -75,9 +75,8 @@ func (l *Listeners) Close() {
 	}
 }
 
-// closeWhileDraining sets the header "Connection: close" while the node is stopping, so that
-// clients send their next request to another node. If the node simply closed the connections, a
-// proxy could lose a request that it is sending.
+// closeWhileDraining returns a handler that adds the header "Connection: close" to responses while the
+// node is stopping. Clients then send their next request to another node.
 func (a *App) closeWhileDraining(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.draining.Load() {

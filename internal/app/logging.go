@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// logBuffer is the buffer size, in bytes, that triggers a flush before the next tick.
+	// logBuffer is the number of buffered bytes that triggers an immediate flush.
 	logBuffer = 64 << 10
-	// logLimit is the maximum size of the buffer while nothing reads the log. Further lines are
-	// dropped and counted, because requests never wait for the log.
+	// logLimit is the maximum size of the buffer, in bytes. Further lines are dropped and counted, so
+	// that requests never wait until the log is read.
 	logLimit = 8 << 20
 	logFlush = 200 * time.Millisecond
-	// logGrace is how long a stopping node waits for its log to be read.
+	// logGrace is how long a stopping node waits for its last log lines to be written.
 	logGrace = 3 * time.Second
 )
 
@@ -59,7 +59,6 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// signal makes run flush now.
 func (b *lineBuffer) signal() {
 	select {
 	case b.wake <- struct{}{}:
@@ -67,7 +66,7 @@ func (b *lineBuffer) signal() {
 	}
 }
 
-// Flush writes the buffered lines.
+// Flush writes the buffered lines to the log.
 func (b *lineBuffer) Flush() {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -84,7 +83,8 @@ func (b *lineBuffer) Flush() {
 	}
 }
 
-// write writes the lines and counts those that are lost, for example if the disk is full.
+// write writes lines to the log. It counts the lines that it cannot write, for example because the disk
+// is full.
 func (b *lineBuffer) write(lines []byte) {
 	if b.cut {
 		if _, err := b.out.Write([]byte{'\n'}); err != nil {
@@ -105,7 +105,7 @@ func (b *lineBuffer) write(lines []byte) {
 	}
 }
 
-// flushWithin flushes the buffer, but waits at most d, in case nothing reads the log.
+// flushWithin flushes the buffer, but waits at most d, because writing blocks if nothing reads the log.
 func (b *lineBuffer) flushWithin(d time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -118,7 +118,8 @@ func (b *lineBuffer) flushWithin(d time.Duration) {
 	}
 }
 
-// run flushes the buffer regularly until ctx ends. The caller must flush the rest.
+// run flushes the buffer regularly until ctx ends. After that, the caller must flush the buffer once
+// more.
 func (b *lineBuffer) run(ctx context.Context) {
 	tick := time.NewTicker(logFlush)
 	defer tick.Stop()
@@ -133,7 +134,6 @@ func (b *lineBuffer) run(ctx context.Context) {
 	}
 }
 
-// flushHandler flushes the buffer after a warning or an error.
 type flushHandler struct {
 	slog.Handler
 	buffer *lineBuffer
@@ -174,7 +174,6 @@ func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 	return log, buffer
 }
 
-// accessLog returns an access log that shares the log's buffer, or nil if it is disabled.
 func (a *App) accessLog() *httpserver.AccessLog {
 	if !a.cfg.Log.Access || a.cfg.Log.SlogLevel() > slog.LevelInfo {
 		return nil

@@ -10,31 +10,30 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout limits how long one retention step may take, because the server's statement timeout
-	// has no effect if the network fails. The next hourly run continues an interrupted step. The limit
-	// is low enough that all steps end within an hour.
+	// stepTimeout limits one retention step, because the statement timeout of the database has no effect
+	// if the network fails. The next hourly run continues an interrupted step.
 	stepTimeout       = 6 * time.Minute
 	partitionsTimeout = 30 * time.Second
 )
 
-// ensurePartitions creates the partitions for today and the coming days. A node cannot start without
-// today's partitions.
+// ensurePartitions creates the table partitions for today and the coming days. A node cannot start
+// without today's partitions.
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
 	return a.db.EnsurePartitions(ctx, a.clock.Now(), postgres.PartitionUnit(a.cfg.Database.LeadPartitions))
 }
 
-// ensurePingPartitions creates the partitions of pings for today and the coming days. The recorder calls
-// it if a partition is missing. Posts do not create partitions, because the node's clock may be wrong.
+// ensurePingPartitions creates the table partitions for the pings of today and the coming days. The
+// recorder calls it if a partition is missing.
 func (a *App) ensurePingPartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), postgres.PingDaysAhead)
 }
 
-// step deletes one type of expired data. Its function do deletes the data, and returns the number of
-// deleted rows or partitions.
+// step deletes one type of expired data. The function do returns the number of deleted rows or
+// partitions.
 type step struct {
 	name string
 	do   func(context.Context) (int64, error)
@@ -69,8 +68,8 @@ func (a *App) retain(ctx context.Context, s step) {
 	}
 }
 
-// maintainHourly deletes expired data every hour. All nodes run it. Each step either takes a lock
-// or skips the rows that another node has locked.
+// maintainHourly deletes expired data every hour. All nodes run it, so each step either takes a lock or
+// skips the rows that another node has locked.
 func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
@@ -92,7 +91,6 @@ func (a *App) maintainHourly(ctx context.Context) {
 	}
 }
 
-// analyzePartitions collects statistics about partitioned tables once a day.
 func (a *App) analyzePartitions(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -101,7 +99,7 @@ func (a *App) analyzePartitions(ctx context.Context) {
 	}
 }
 
-// checkLeads logs leads that do not have all of their rows.
+// checkLeads checks stored leads for missing rows, and logs an error if it finds any.
 func (a *App) checkLeads(ctx context.Context) {
 	for ctx.Err() == nil {
 		bounded, cancel := context.WithTimeout(ctx, stepTimeout)
@@ -120,8 +118,8 @@ func (a *App) checkLeads(ctx context.Context) {
 	}
 }
 
-// noteAuditHead logs the hash of the newest audit event. If `pingpost audit verify --head` is given a
-// hash from this log, it can detect that the newest events were removed.
+// noteAuditHead logs the hash of the newest audit event. With this hash, `pingpost audit verify --head`
+// can detect that the newest events were removed.
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-// registerMetrics registers the node's metrics, except those of the listeners.
 func (a *App) registerMetrics() {
 	a.registerKeyMetrics()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

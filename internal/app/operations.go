@@ -25,8 +25,8 @@ const (
 	maxSkew = 5 * time.Second
 )
 
-// operations returns the handler of the ops listener. It has no access log, because probes
-// and scrapes would fill it.
+// operations returns the handler for health checks, metrics and profiles. It has no access log, because
+// frequent health checks would fill the log.
 func (a *App) operations() (http.Handler, error) {
 	engine, err := httpserver.NewEngine(nil)
 	if err != nil {
@@ -67,7 +67,6 @@ func (a *App) operations() (http.Handler, error) {
 
 var errNoPage = apperr.New(apperr.NotFound, "not_found", "Not Found")
 
-// profile serves the profiles of net/http/pprof below /debug/pprof/.
 func profile(w http.ResponseWriter, r *http.Request) {
 	switch path.Base(r.URL.Path) {
 	case "cmdline":
@@ -85,8 +84,8 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 const stateOK = "ok"
 
-// pingChecks runs the checks for pings and returns a map from the name of each check to its result. A
-// result is "ok" or a description of the problem. No check covers the data of individual partners,
+// pingChecks returns the results of the readiness checks for pings, by the name of the check. Each
+// result is "ok" or a description of the problem. The data of individual partners is not checked,
 // because a problem with one partner must not affect the others.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
@@ -130,8 +129,8 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	return states
 }
 
-// platformKeys returns "ok", or a message that lists the signing secrets that no configured key can
-// decrypt.
+// platformKeys returns "ok", or a message that lists the signing secrets that no configured platform key
+// can decrypt.
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
@@ -170,7 +169,7 @@ func (a *App) warnings() map[string]string {
 	return nil
 }
 
-// firstFew returns a text with the first three names and the number of further names.
+// firstFew lists up to three names, followed by the number of further names: "a, b, c and 2 more".
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

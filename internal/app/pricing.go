@@ -9,19 +9,20 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Both intervals are short: rate cards are scheduled to the second, and users wait for replays.
+// The intervals are short because rate cards are scheduled to the second and because users wait for the
+// results of replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second
 )
 
-// publishDue publishes the scheduled rate card when it is due. All nodes try, and the first
-// one succeeds.
+// publishDue publishes the scheduled rate card at the scheduled time. All nodes try, and the first one
+// succeeds.
 func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
 }
 
-// replay runs the replays that users start for their drafts.
+// replay runs the replays that users have requested for their drafts.
 func (a *App) replay(ctx context.Context) {
 	a.every(ctx, replayEvery, "running a replay", func(ctx context.Context) (bool, error) {
 		did, err := a.prices.ReplayNext(ctx)
@@ -33,7 +34,7 @@ func (a *App) replay(ctx context.Context) {
 	})
 }
 
-// every repeats the function do until ctx ends. It pauses after each call that fails or that returns
+// every calls the function do until ctx ends. It pauses after each call that fails or that returns
 // false, which means that no work is left. It logs only the first of several consecutive failures.
 func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
 	tick := time.NewTicker(pause)
@@ -56,7 +57,7 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	}
 }
 
-// publishShipped publishes the shipped rate card if the database has no rate card.
+// publishShipped publishes the rate card that is part of the program if the database has no rate card.
 func (a *App) publishShipped(ctx context.Context) error {
 	published, err := a.prices.PublishShipped(ctx)
 	if err != nil {

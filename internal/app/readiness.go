@@ -11,8 +11,7 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout limits how long a trial commit may take. Posts wait no longer than this for their
-	// own commits.
+	// commitTimeout limits the trial commit that checks whether the database confirms commits.
 	commitTimeout = 3 * time.Second
 
 	stateUnknown = "unknown"
@@ -40,8 +39,8 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	return r
 }
 
-// tryCommit checks that commits are confirmed. If a synchronous standby is down, queries
-// succeed but commits wait.
+// tryCommit checks that the database confirms commits. If a synchronous standby is down, queries succeed
+// but commits wait.
 func (a *App) tryCommit(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -55,7 +54,6 @@ func (a *App) tryCommit(ctx context.Context) {
 	a.readiness.commits.Store(&state)
 }
 
-// followReadiness regularly tries a commit and runs the checks, until ctx ends.
 func (a *App) followReadiness(ctx context.Context) {
 	tick := time.NewTicker(readinessEvery)
 	defer tick.Stop()

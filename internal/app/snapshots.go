@@ -21,14 +21,15 @@ const (
 	// snapshotLife is the maximum age of a snapshot that a node uses to answer pings.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
-	// refreshAfter is the time after which the snapshot is written again even if it has not changed.
+	// refreshAfter is the time after which the snapshot file is written again even if the snapshot has
+	// not changed.
 	refreshAfter = 10 * time.Minute
-	// retryAfter is the time between a failure and the next attempt.
+	// retryAfter is the time between a failed attempt to write the snapshot and the next attempt.
 	retryAfter = 10 * time.Second
 )
 
-// pingState is the content of the snapshot file: the data that a node needs to answer pings and to
-// recognise an old primary.
+// pingState is the content of the snapshot file. It contains the data that a node needs to answer pings,
+// and to recognise a database server that is no longer the primary.
 type pingState struct {
 	AsOf        time.Time // when the data was current
 	Timelines   []postgres.Timeline
@@ -37,7 +38,7 @@ type pingState struct {
 	Partners    partners.PingDirectory
 }
 
-// snapshots reads and writes the snapshot file. Without a file it does nothing.
+// snapshots reads and writes the snapshot file. If no file is configured, it does nothing.
 type snapshots struct {
 	file     *snapshot.File
 	found    pingState // read when the node starts
@@ -55,7 +56,7 @@ func newSnapshots(path string, keys *keyring.Keys) *snapshots {
 	return &snapshots{file: &snapshot.File{Path: path, Sealer: keys.For(keyring.Snapshot)}}
 }
 
-// readSnapshot reads the snapshot file and returns the Postgres timelines in it. They are valid
+// readSnapshot reads the snapshot file and returns the Postgres timelines in it. The timelines are valid
 // regardless of the snapshot's age.
 func (a *App) readSnapshot() []postgres.Timeline {
 	s := a.snapshots
@@ -74,8 +75,8 @@ func (a *App) readSnapshot() []postgres.Timeline {
 	return s.found.Timelines
 }
 
-// serveFromSnapshot answers pings from the snapshot, if it is usable, while the database
-// is unavailable.
+// serveFromSnapshot restores the snapshot, if it is usable, so that the node can answer pings while the
+// database is unavailable.
 func (a *App) serveFromSnapshot(unavailable error) {
 	state := a.restoreSnapshot()
 	log := a.log.With("error", unavailable.Error(), "snapshot", state)
@@ -113,7 +114,7 @@ func (a *App) restoreSnapshot() string {
 	return snapshotUsed
 }
 
-// expireSnapshot drops a restored snapshot that is too old.
+// expireSnapshot drops a restored snapshot that is too old. The node then stops answering pings.
 func (a *App) expireSnapshot() {
 	s := a.snapshots
 	if a.loaded.Load() || s.restored.IsZero() || a.clock.Now().Sub(s.restored) <= snapshotLife {
@@ -125,9 +126,8 @@ func (a *App) expireSnapshot() {
 	a.log.Error("waiting for the database; the snapshot is now too old, so pings are no longer served")
 }
 
-// keepSnapshot writes the snapshot whenever its content changes and at least every 10 minutes, but only
-// while the data is current. It returns when ctx ends. A failed write only matters if the node restarts
-// while the database is unavailable.
+// keepSnapshot writes the snapshot file whenever the snapshot changes, and at least every 10 minutes. It
+// does not write the file while the data in memory may be out of date.
 func (a *App) keepSnapshot(ctx context.Context) {
 	s := a.snapshots
 	if s.file == nil {

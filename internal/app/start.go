@@ -17,8 +17,8 @@ const (
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
 	// firstCountTimeout limits how long a starting node may take to count today's leads for the caps.
-	// The count usually takes milliseconds. Without the count, a restarted node would quote prices to
-	// partners that have reached their cap.
+	// The count usually takes milliseconds. Until it succeeds, the node quotes prices to partners that
+	// have reached their cap.
 	firstCountTimeout = time.Second
 )
 
@@ -54,8 +54,8 @@ func (a *App) load(ctx context.Context) error {
 	return nil
 }
 
-// inspect returns an error if the node cannot use the database, or must not use it with its database
-// role.
+// inspect returns an error if the node cannot use the database, or if its database role has more rights
+// than a node may have.
 func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -76,14 +76,14 @@ func (a *App) inspect(ctx context.Context) error {
 	return nil
 }
 
-// isRetryable reports whether load may succeed if it is called again after the error err. After a
-// configuration error, it cannot succeed.
+// isRetryable reports whether load may succeed when it is called again after err. A configuration error
+// is not retryable.
 func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
 
-// awaitDatabase calls load until it succeeds, and reports whether it did. An error that is
-// not retryable stops the node.
+// awaitDatabase calls load until it succeeds, and then returns true. It returns false if ctx ends, or
+// after an error that is not retryable, which stops the node.
 func (a *App) awaitDatabase(ctx context.Context) bool {
 	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()
@@ -112,10 +112,8 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 	return true
 }
 
-// followPrimaries keeps the pool connected to the newest primary.
 func (a *App) followPrimaries(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }
 
-// onceLoaded responds with 503 until load has succeeded.
 func (a *App) onceLoaded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.loaded.Load() {

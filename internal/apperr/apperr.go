@@ -48,10 +48,8 @@ type Field struct {
 	Message string    `json:"message"`
 }
 
-// Error is an error with a public message. Reason names the check that rejected the request, in
-// lower case with underscores. It is used by counters and the console, and is not sent to
-// partners. Code and Reason identify an error within its package. Errors that callers handle in
-// the same way can have the same Code and Reason.
+// Error is an error with a public message. Reason names the check that rejected the request, in lower
+// case with underscores. Counters and the console use Reason, but it is not sent to partners.
 type Error struct {
 	Code       Code
 	Message    string
@@ -96,7 +94,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is an Error with the same code and reason as e. With this method, errors.Is
-// also finds copies of a package's declared errors.
+// also recognises copies of an error, such as those that WithCause returns.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Reason == e.Reason

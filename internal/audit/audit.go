@@ -43,8 +43,8 @@ var (
 	Anonymous = Actor{Name: "unknown"}
 )
 
-// Event is a recorded action. Before and After map the names of the changed fields to their values.
-// They never contain secrets or leads' personal data.
+// Event is a recorded action. Before and After map the names of the changed fields to their values. The
+// values never contain secrets or leads' personal data.
 type Event struct {
 	Action        string // such as "partner.approve"
 	Kind, Object  string // such as "partner", and the object's prefixed id
@@ -68,15 +68,15 @@ func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// LogRejected appends an event for a rejected action. It uses a separate transaction.
+// LogRejected appends an event for a rejected action, in its own transaction.
 func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRejected)
 	})
 }
 
-// LogDone appends an event in a separate transaction. It is meant for actions that change nothing
-// else in the database.
+// LogDone appends an event in its own transaction. It is meant for actions that change nothing else in
+// the database.
 func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }

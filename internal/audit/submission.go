@@ -20,9 +20,8 @@ type Submission struct {
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim records the submission in the transaction that creates the object. It fails if a committed
-// transaction has already claimed the same submission. If a transaction that is still open has claimed
-// it, claim first waits for that transaction to end.
+// claim records the submission in the caller's transaction. It fails if another transaction has already
+// recorded the submission. If that transaction is still open, claim waits until it ends.
 func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	if s.Key == uuid.Nil {
 		return nil

@@ -12,25 +12,25 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Verdict is the result of verifying the chain.
+// Verdict is the result of verifying the hash chain of the audit log.
 type Verdict struct {
 	Events int64
 	Head   string // hexadecimal hash of the last event; "" if there are no events
-	// BrokenAt is the id of the first event whose own hash or previous hash is wrong, or 0.
+	// BrokenAt is the id of the first event that contains a wrong hash, either its own or that of the
+	// previous event. It is 0 if there is no such event.
 	BrokenAt int64
 	// HeadMissing means that no event has the expected hash, because the chain was cut or
 	// rewritten.
 	HeadMissing bool
 }
 
-// Intact reports whether no event in the chain has been changed, added or removed.
+// Intact reports whether the hash chain is complete and unchanged.
 func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000
 
-// Verify checks the chain from the beginning. If head is not "", it also checks that an event has
-// this hash. Without head, Verify cannot detect that the last events were removed. The service logs
-// the hash of the last event every hour, so that it can be passed as head.
+// Verify checks the hash chain from the beginning. If head is given, Verify also checks that an event
+// has this hash. Without head, Verify cannot detect that the last events were removed.
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {

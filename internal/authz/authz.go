@@ -29,8 +29,8 @@ var (
 	policyText string
 )
 
-// everywhere is the domain of a role for all partners. The domain of a role for one partner is that
-// partner's id.
+// everywhere is the Casbin domain of a role for all partners. The domain of a role for one partner is
+// the partner's id.
 const everywhere = "*"
 
 // Permission is an action on a kind of object, such as {"secrets", "write"}.
@@ -86,7 +86,7 @@ type decision struct {
 	Permission
 }
 
-// Load reads the roles of active staff from the database.
+// Load returns an Access with the roles of active staff, which it reads from the database.
 func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	var rows []models.StaffRole
 	err := db.Gorm.WithContext(ctx).Raw(`SELECT r.staff_id, r.role, r.partner_id FROM staff_roles r JOIN staff s ON s.id = r.staff_id
@@ -162,23 +162,22 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows reports whether a user has a permission in a domain, which is everywhere or a partner's id. If
-// the enforcer fails, it returns false.
+// allows reports whether a user has a permission for all partners, if dom is the constant everywhere, or
+// for the partner whose id is dom. If the enforcer fails, it returns false.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok
 }
 
-// Grant is a permission of a user. It contains the policy rule that grants it and the partner that
-// it applies to.
+// Grant is a permission of a user, with the policy rule that grants it and the partner to which it
+// applies.
 type Grant struct {
 	PolicyRule
 	Partner *uuid.UUID // nil for all partners
 }
 
-// Explain lists a user's permissions and the rules that grant them, in the order of the user's
-// roles and, within each role, in the order of the policy. It checks each permission with the
-// enforcer.
+// Explain lists a user's permissions and the rules that grant them, in the order of the user's roles.
+// The permissions of each role are in the order of the policy.
 func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	for _, row := range a.roles[staff] {
 		for _, line := range a.policy {

@@ -25,7 +25,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// partSize is the size of a part of the compressed stream, in bytes.
+// partSize is the size, in bytes, of the parts into which a compressed file is split.
 const partSize = 512 << 10
 
 // Store stores files in the database.
@@ -93,7 +93,7 @@ func (w *Writer) Close() error {
 	return postgres.Translate(err)
 }
 
-// compressed splits the compressed stream into parts and writes them.
+// compressed is an io.Writer that splits a compressed file into parts and stores them in the database.
 type compressed struct{ w *Writer }
 
 func (c compressed) Write(p []byte) (n int, err error) {
@@ -119,7 +119,8 @@ func (w *Writer) flush() error {
 	return postgres.Translate(err)
 }
 
-// place returns the associated data that binds a part to its file and position.
+// place returns the associated data for the encryption of a part. It ties the part to its file and to
+// its position in the file.
 func place(file uuid.UUID, part int) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part)) //nolint:gosec // a file has fewer parts
 }
@@ -144,7 +145,7 @@ func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error)
 	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
 }
 
-// parts reads the compressed stream, one part at a time. Between reads, it does not occupy a
+// parts is an io.Reader that reads a compressed file part by part. Between reads, it does not occupy a
 // database connection.
 type parts struct {
 	ctx   context.Context
@@ -187,8 +188,8 @@ func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }
 
-// SealUses returns the number of files sealed with each platform key. Files are not resealed, because
-// they expire soon. A key can be removed when no file uses it.
+// SealUses returns the number of files sealed with each platform key. A key can be removed when no file
+// uses it. Files are not resealed, because they expire soon.
 func (c *Store) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	uses := map[keyring.KeyID]int64{}
 	rows, err := c.db.Pool.Query(ctx, `SELECT substring(sealed FROM 1 FOR 6) FROM file_parts WHERE part = 0`)

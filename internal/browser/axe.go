@@ -35,25 +35,25 @@ type violation struct {
 
 const allTags = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
 
-// Axe runs all accessibility checks and fails the test for each finding. It injects axe-core through the
-// debugger, so that the page's Content-Security-Policy stays in effect.
+// Axe runs all accessibility checks of axe-core and reports each violation as a test failure. It loads
+// axe-core through the debugger, so that the page's Content-Security-Policy stays in effect.
 func (p *Page) Axe() {
 	p.t.Helper()
 	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are the rules about colours. Checking them takes more than half of the total time.
+// colourRules are axe-core's rules about colours. They take more than half of the time of all checks.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
-// AxeColours runs only the rules about colours. Use it for a page that Axe has checked in the
-// other colour scheme.
+// AxeColours runs only the accessibility checks of colours. Use it for a page that Axe has already
+// checked in the other colour scheme (light or dark).
 func (p *Page) AxeColours() {
 	p.t.Helper()
 	p.axe(`{runOnly: {type: "rule", values: ` + colourRules + `}}`)
 }
 
-// AxeExceptColours runs all rules except those about colours. Use it for a page whose colours
-// are checked at another width.
+// AxeExceptColours runs all accessibility checks except those of colours. Use it for a page whose
+// colours are checked at another window width.
 func (p *Page) AxeExceptColours() {
 	p.t.Helper()
 	p.axe(`{runOnly: ` + allTags + `, rules: Object.fromEntries(` + colourRules + `.map((rule) => [rule, {enabled: false}]))}`)

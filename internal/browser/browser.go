@@ -22,18 +22,18 @@ import (
 // patience is how long a test waits for a page.
 const patience = 20 * time.Second
 
-// Browser is a Chromium process. Parallel tests share it, and each has its own pages.
+// Browser is a Chromium process. Parallel tests share it, but each test has its own pages.
 type Browser struct {
 	ctx context.Context
 }
 
-// headlessShell is Chromium without a user interface. Chromium itself runs its user interface even in
-// headless mode, and therefore needs twice the processor time.
+// headlessShell is a build of Chromium without a user interface. The usual Chromium needs twice the
+// processor time, even in headless mode.
 const headlessShell = "chromium-headless-shell"
 
-// Start runs Chromium until the test ends. It uses the program that CHROMIUM names or, if CHROMIUM
-// is not set, the headless shell. If that is not installed either, it uses the system's Chromium.
-// The profile is a temporary folder.
+// Start runs Chromium until the test ends. It uses the program that the environment variable CHROMIUM
+// names. If the variable is not set, it uses the headless shell or, if that is not installed, the
+// system's Chromium.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
@@ -76,7 +76,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx: ctx}
 }
 
-// Emulation is the window size and colour scheme of a page.
+// Emulation contains the settings with which the browser displays a page.
 type Emulation struct {
 	Width, Height int // 1280 by 800 if zero
 	Dark          bool
@@ -113,7 +113,7 @@ func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	return p
 }
 
-// Emulate changes a page's emulation without reloading the page.
+// Emulate changes how the browser displays the page, without reloading the page.
 func (p *Page) Emulate(look Emulation) {
 	p.t.Helper()
 	scheme := "light"
@@ -143,8 +143,8 @@ func (p *Page) Emulate(look Emulation) {
 	}
 }
 
-// Advance moves the page's clock forward, so that timers that end within d fire at once. After that,
-// the page's clock stands still.
+// Advance moves the page's clock forward by d, so that timers that end within this time fire
+// immediately. After that, the page's clock stands still.
 func (p *Page) Advance(d time.Duration) {
 	p.t.Helper()
 	budget := float64(d.Milliseconds())
@@ -154,7 +154,6 @@ func (p *Page) Advance(d time.Duration) {
 	}
 }
 
-// call sends the page's tab a command that returns no result.
 func call[P any](p *Page, command cdp.Command[P, cdp.Empty], params P) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, command, params); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Page is a tab. Its methods fail the test if they do not succeed.
+// Page is a browser tab. Its methods fail the test if they do not succeed.
 type Page struct {
 	t   testing.TB
 	ctx context.Context
@@ -35,7 +35,6 @@ func (p *Page) At(name string) {
 	p.name = name
 }
 
-// do runs an action with a timeout and returns the action's value.
 func do[T any](p *Page, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -47,8 +46,8 @@ func do[T any](p *Page, action chromedp.Action[T]) T {
 	return value
 }
 
-// listen records errors that the browser reports. The browser reports violations of the
-// Content-Security-Policy as log entries.
+// listen records the errors that the browser reports, including violations of the
+// Content-Security-Policy.
 func (p *Page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +95,9 @@ func (p *Page) Click(selector string) {
 	do(p, press(selector))
 }
 
-// press clicks the first element that matches the selector, once it is visible. If a live part
-// of the page reloads and removes the element, it clicks the new element.
+// press returns an action that clicks the first element that matches the selector, as soon as the
+// element is visible. If the page replaces the element before the click, the action clicks the new
+// element.
 func press(selector string) chromedp.Action[chromedp.Void] {
 	click := chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -146,7 +146,7 @@ func (p *Page) Type(selector, text string) {
 	do(p, chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
-// Press presses a key (a letter, or a constant of chromedp's kb) with modifiers.
+// Press presses a key with modifiers. The key is a letter or a constant of chromedp's package kb.
 func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	for _, r := range key {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// shrink encodes a picture with 256 colours, which makes the file two thirds smaller. Pages use few
+// shrink encodes a screenshot as a PNG file with 256 colours, which is two thirds smaller. Pages use few
 // colours, so only some shades at the edges of letters are lost.
 func shrink(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
@@ -47,9 +47,8 @@ func shrink(picture []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// choose selects the palette. It starts with the most frequent colour of each group of similar
-// colours, so that a small icon keeps its colour, and then adds the most frequent of the remaining
-// colours.
+// choose selects up to 256 colours. It first selects one colour from each group of similar colours, so
+// that a small icon keeps its colour, and then the most frequent of the remaining colours.
 func choose(frequent []color.RGBA) color.Palette {
 	var first, others color.Palette
 	seen := map[uint32]bool{}
@@ -69,8 +68,8 @@ func rgba(picture image.Image, x, y int) color.RGBA {
 	return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)
 }
 
-// shade determines the order of colours that are equally frequent, so that the same page always
-// produces the same file.
+// shade returns the colour as a number. Colours that are equally frequent are sorted by this number, so
+// that a page always produces the same file.
 func shade(c color.RGBA) uint32 {
 	return uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)
 }

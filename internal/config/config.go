@@ -18,8 +18,8 @@ type Profile int
 const (
 	// Serve is for production. Settings without a safe default are required.
 	Serve Profile = iota
-	// Dev listens on loopback. After Load, the caller sets the values that it generates (the
-	// database, keys and public URL) and calls Validate.
+	// Dev is for `pingpost dev` and listens only on loopback. After Load, the caller sets the values
+	// that it generates (the database, keys and public URL) and calls Validate.
 	Dev
 )
 
@@ -41,7 +41,8 @@ const (
 	SectionLog       Section = "log"
 )
 
-// Config contains all settings of a node. All fields must be exported; see Secret.
+// Config contains all settings of a node. All settings must be exported fields, because fmt would print
+// secrets in unexported fields.
 type Config struct {
 	HTTP      HTTP
 	Database  Database
@@ -76,7 +77,6 @@ func Defaults(p Profile) *Config {
 	}
 }
 
-// part is a section with its name, for code that handles all sections alike.
 type part struct {
 	name Section
 	values
@@ -106,7 +106,7 @@ func (c *Config) parts() []part {
 
 func (p part) path(f field) string { return string(p.name) + "." + f.name }
 
-// neededParts returns the sections that are listed in Source.Need.
+// neededParts returns the sections that are listed in Source.Need, or all sections if the list is empty.
 func (c *Config) neededParts() []part {
 	return slices.DeleteFunc(c.parts(), func(p part) bool { return !c.needs(p.name) })
 }
@@ -115,7 +115,8 @@ func (c *Config) needs(name Section) bool {
 	return len(c.needed) == 0 || slices.Contains(c.needed, name)
 }
 
-// Validate checks the needed sections and returns all problems as Problems.
+// Validate checks the sections that are listed in Source.Need, or all sections if the list is empty. It
+// returns all problems as Problems.
 func (c *Config) Validate() error {
 	var ps Problems
 	for _, p := range c.neededParts() {
@@ -130,8 +131,8 @@ func (c *Config) Validate() error {
 	return ps.asError()
 }
 
-// validateWriter checks that keys.write_with is set if there are two key wrappers, and that it names a
-// key wrapper that is configured.
+// validateWriter checks the setting keys.write_with. The setting is required if both key wrappers are
+// configured, and must not be vault if Vault is not configured.
 func (c *Config) validateWriter(ps *Problems) {
 	const path = "keys.write_with"
 	vault := c.Vault.Address != ""
@@ -147,8 +148,9 @@ func (c *Config) validateWriter(ps *Problems) {
 	}
 }
 
-// Wrapper returns the key wrapper for new data keys: the one in write_with, or else the only configured
-// one. It returns "" if there is none. Without a key wrapper, posts get 503 (decision 21).
+// Wrapper returns the key wrapper for new leads: the one in keys.write_with or, if that is not set, the
+// only one that is configured. If none is configured, Wrapper returns "", and posts get 503 (decision
+// 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":
@@ -161,8 +163,8 @@ func (c *Config) Wrapper() Wrapper {
 	return ""
 }
 
-// Redacted returns the needed sections as YAML, with secrets shown as "[redacted]" and durations
-// with a unit.
+// Redacted returns the configuration as YAML, with secrets shown as "[redacted]" and durations with a
+// unit. It omits the sections that the process does not need.
 func (c *Config) Redacted() string {
 	var b strings.Builder
 	for _, p := range c.neededParts() {

@@ -76,8 +76,8 @@ func (d *Database) Validate() error {
 	return ps.asError()
 }
 
-// encrypted reports whether connections are safe: either the URL requires TLS without a fallback, or all
-// hosts are on this machine.
+// encrypted reports whether connections to the database are safe: either the URL requires TLS without a
+// fallback, or all hosts are on this machine.
 func (d *Database) encrypted() bool {
 	rest, _ := postgresURL(d.URL)
 	rest, query, _ := strings.Cut(rest, "?")
@@ -111,8 +111,6 @@ func onThisMachine(host string) bool {
 	return loopback(strings.Trim(host, "[]"))
 }
 
-// postgresURL returns the URL without its scheme. ok reports whether the scheme is postgres or
-// postgresql.
 func postgresURL(u Secret) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(u.Reveal(), "://")
 	return rest, ok && (scheme == "postgres" || scheme == "postgresql")

@@ -12,8 +12,8 @@ const (
 	fileSuffix     = "_file" // suffix of the key that contains the path of a secret's file
 )
 
-// shortVariable returns the name of a key's shorter variable, which the documentation uses, or "" if the
-// key has no shorter variable.
+// shortVariable returns the short environment variable for the setting with this path, or "" if the
+// setting has only a long variable.
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -24,13 +24,12 @@ func shortVariable(path string) string {
 	return ""
 }
 
-// longVariable returns the variable that is derived from a key, such as PINGPOST_HTTP_API_ADDR for
-// http.api_addr.
+// longVariable returns the environment variable for the setting with this path. For http.api_addr, it
+// returns PINGPOST_HTTP_API_ADDR.
 func longVariable(path string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// variable returns the environment variable to show in messages about a key.
 func variable(path string) string {
 	if short := shortVariable(path); short != "" {
 		return short
@@ -38,7 +37,7 @@ func variable(path string) string {
 	return longVariable(path)
 }
 
-// variables returns a map from each variable to the path of the key that it sets.
+// variables maps each environment variable to the path of the setting that the variable sets.
 func variables(parts []part) map[string]string {
 	names := make(map[string]string)
 	for _, p := range parts {
@@ -100,8 +99,8 @@ func (r *reader) unknownVariable(name string, names map[string]string) {
 	r.report(path, path, "unknown variable"+meant(nearVariable(name, names)))
 }
 
-// nearVariable returns the variable that was probably meant. For PINGPOST_API_ADDR, it returns
-// PINGPOST_HTTP_API_ADDR.
+// nearVariable returns the environment variable that the user probably meant by an unknown name. For
+// PINGPOST_API_ADDR, it returns PINGPOST_HTTP_API_ADDR.
 func nearVariable(name string, names map[string]string) string {
 	candidates := slices.Sorted(maps.Keys(names))
 	rest := strings.TrimPrefix(name, variablePrefix)
@@ -113,10 +112,9 @@ func nearVariable(name string, names map[string]string) string {
 	return suggest(name, candidates)
 }
 
-// serviceLink reports whether Kubernetes set a variable for a Service named pingpost or
-// pingpost-something: PINGPOST_SERVICE_HOST, PINGPOST_PORT=tcp://…,
-// PINGPOST_PORT_8080_TCP_ADDR. Kubernetes sets these in every container of the namespace, so
-// they must not be reported as unknown variables.
+// serviceLink reports whether Kubernetes probably set a variable for a Service named pingpost, such as
+// PINGPOST_SERVICE_HOST. Kubernetes sets such variables in every container of the namespace, so they
+// must not be reported as unknown variables.
 func serviceLink(name, value string) bool {
 	rest := "_" + strings.TrimPrefix(name, variablePrefix)
 	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") ||

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// field binds a key of a section to a struct field. Sections list their fields by hand, because a
-// decoder that uses reflection repeats the value, which may be a secret, in its errors.
+// field connects a setting with a struct field. Each section lists its fields by hand, because the
+// errors of a decoder that uses reflection repeat values, which may be secret.
 type field struct {
 	name   string
 	secret bool
@@ -23,7 +23,8 @@ type field struct {
 	show func() string
 }
 
-// secret marks a field as a secret. It can also be set by a …_file key or a …_FILE variable.
+// secret marks a field as a secret. A secret can also be read from a file, whose path is set by a key
+// that ends in _file or a variable that ends in _FILE.
 func secret(f field) field {
 	f.secret = true
 	return f
@@ -100,7 +101,6 @@ func flag(name string, at *bool) field {
 	}
 }
 
-// scalar returns the function that sets a field with a single value.
 func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	return func(given any) error {
 		s, ok := given.(string)

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// readFile reads the YAML file and reports whether it could be parsed. It walks the nodes instead
-// of decoding the file, because nodes have line numbers, and because a decoder repeats values in
-// its errors.
+// readFile reads the YAML file and reports whether it could be parsed. It walks the YAML nodes, which
+// have line numbers, instead of decoding the file. A decoder would repeat values, which may be secret,
+// in its errors.
 func (r *reader) readFile(name string) bool {
 	if name == "" {
 		return true
@@ -34,7 +34,6 @@ func (r *reader) readFile(name string) bool {
 	return true
 }
 
-// file walks the nodes of one file.
 type file struct {
 	name   string
 	reader *reader
@@ -90,8 +89,9 @@ func (f *file) readSection(p part, section *yaml.Node) {
 	}
 }
 
-// readValue reads scalars as text, because a value's type depends on the key and not on YAML's rules.
-// Problems contain the path of the setting, even if the key in the YAML file ends in _file.
+// readValue reads the value of a setting as text, because the type depends on the setting and not on
+// YAML's rules. given is the key in the YAML file, which may end in _file. path is the path of the
+// setting, for messages.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:
@@ -114,8 +114,8 @@ func (f *file) readValue(given, path string, content *yaml.Node) {
 	}
 }
 
-// pairs yields the keys of a mapping with their values. It reports invalid keys and
-// duplicate keys.
+// pairs yields the keys of a YAML mapping with their values. It reports invalid keys and duplicate keys
+// as problems.
 func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return yamldoc.Entries(mapping, func(key *yaml.Node, first int) {
 		if key.Kind != yaml.ScalarNode {
@@ -126,7 +126,7 @@ func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *
 	})
 }
 
-// unknown reports an unknown section, or an unknown key in a section.
+// unknown reports an unknown key in a section or, if section is "", an unknown section.
 func (f *file) unknown(section Section, key *yaml.Node) {
 	var siblings, elsewhere []string
 	for _, p := range f.reader.parts {
@@ -153,7 +153,8 @@ func (f *file) unknown(section Section, key *yaml.Node) {
 	f.reader.report(pathOf(string(section), key), f.origin(key), what+meant(near))
 }
 
-// pathOf returns the path of a key, or of its section if the key may contain a secret.
+// pathOf returns the path of a key, for messages. If the key itself may be a secret in the wrong place,
+// pathOf returns the path of the section.
 func pathOf(section string, key *yaml.Node) string {
 	switch {
 	case !plainName(key.Value):

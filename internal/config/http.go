@@ -222,8 +222,8 @@ func validHost(host string) bool {
 	return true
 }
 
-// sameListener reports whether two addresses conflict. Port 0 means any free port, so it
-// never conflicts.
+// sameListener reports whether two listeners with these addresses would conflict. Port 0 means any free
+// port, so it never conflicts.
 func sameListener(a, b string) bool {
 	hostA, portA, _ := net.SplitHostPort(a)
 	hostB, portB, _ := net.SplitHostPort(b)

@@ -88,8 +88,8 @@ func (k *Keys) validateWriteWith(ps *Problems) {
 	}
 }
 
-// PlatformKeys returns the platform keys, 32 bytes each. The first one encrypts new values.
-// The section must be valid.
+// PlatformKeys returns the platform keys, 32 bytes each. The first one encrypts new values. The section
+// must have passed Validate.
 func (k *Keys) PlatformKeys() [][]byte {
 	keys := make([][]byte, len(k.Platform))
 	for i, s := range k.Platform {

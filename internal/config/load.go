@@ -83,8 +83,8 @@ func (r *reader) report(path, origin, text string) {
 	r.problems = append(r.problems, Problem{Path: path, Origin: origin, Text: text})
 }
 
-// originOf returns the origin of a path. For a list item without an origin, it returns the
-// origin of the list.
+// originOf returns where the value of a setting comes from: a line in the file or an environment
+// variable. For a list item without its own origin, it returns the origin of the list.
 func (r *reader) originOf(path string) string {
 	if o, ok := r.origins[path]; ok {
 		return o
@@ -92,7 +92,6 @@ func (r *reader) originOf(path string) string {
 	return r.origins[keyOf(path)]
 }
 
-// assign sets a field if a value is given for it and no problem was reported.
 func (r *reader) assign(path string, f field) {
 	if r.problems.mentions(path) {
 		return
@@ -133,7 +132,8 @@ func (r *reader) secretFile(path string) any {
 	return content
 }
 
-// reason returns the operating system's error, without the file's name.
+// reason returns the operating system's error without the name of the file, which may be a secret in the
+// wrong place.
 func reason(err error) string {
 	if failure, ok := errors.AsType[*fs.PathError](err); ok {
 		return failure.Err.Error()

@@ -40,7 +40,7 @@ func (l *Log) Validate() error {
 	return ps.asError()
 }
 
-// SlogLevel returns Level as a slog.Level. The section must be valid.
+// SlogLevel returns Level as a slog.Level. The section must have passed Validate.
 func (l *Log) SlogLevel() slog.Level {
 	switch l.Level {
 	case "debug":

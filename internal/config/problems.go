@@ -53,7 +53,6 @@ func (ps Problems) Error() string {
 	return b.String()
 }
 
-// asError sorts the problems. It returns nil if there are none.
 func (ps Problems) asError() error {
 	if len(ps) == 0 {
 		return nil
@@ -66,7 +65,6 @@ func (ps Problems) sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// problemsOf returns the problems in an error from asError.
 func problemsOf(err error) Problems {
 	var ps Problems
 	errors.As(err, &ps)
@@ -77,7 +75,8 @@ func (ps *Problems) add(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// require reports a missing value and names the variable that sets it.
+// require adds a problem if a required setting is not given. The message names the environment variable
+// that sets it.
 func (ps *Problems) require(path string, given bool) {
 	if !given {
 		text := "required; set it in the file or in " + variable(path)
@@ -85,7 +84,7 @@ func (ps *Problems) require(path string, given bool) {
 	}
 }
 
-// mentions reports whether the key or one of its list items already has a problem.
+// mentions reports whether a setting or one of its list items already has a problem.
 func (ps Problems) mentions(path string) bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return keyOf(p.Path) == keyOf(path) })
 }
@@ -99,7 +98,6 @@ func keyOf(path string) string {
 
 func itemPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// between reports a number or a time that is not between low and high, inclusive.
 func between[T int | time.Duration](ps *Problems, path string, v, low, high T) {
 	if v < low || v > high {
 		ps.add(path, "must be between %s and %s", quantity(low), quantity(high))
@@ -126,7 +124,6 @@ func durationText(d time.Duration) string {
 	return s
 }
 
-// oneOf reports a value that is not one of the given words.
 func oneOf[T ~string](ps *Problems, path string, v T, words ...T) {
 	if !slices.Contains(words, v) {
 		names := make([]string, len(words))

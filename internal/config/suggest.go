@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// suggest returns the candidate that was probably meant, or "" if none is similar.
+// suggest returns the candidate that the user probably meant by name, or "" if none is similar.
 func suggest(name string, candidates []string) string {
 	best, limit := "", min(1+len(name)/4, 3)
 	for _, c := range candidates {
@@ -13,8 +13,8 @@ func suggest(name string, candidates []string) string {
 	return best
 }
 
-// distance returns the smallest number of bytes that must be inserted, removed or replaced to turn
-// a into b.
+// distance returns the Levenshtein distance: the smallest number of bytes that must be inserted, removed
+// or replaced to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -35,8 +35,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant returns a question that suggests name, such as "did you mean url?". It is appended to a message
-// about an unknown name.
+// meant returns the end of a message about an unknown name, such as "; did you mean url?". If there is
+// nothing to suggest, name is "", and meant returns "".
 func meant(name string) string {
 	if name == "" {
 		return ""

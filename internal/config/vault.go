@@ -205,10 +205,11 @@ func (v *Vault) validateLogin(ps *Problems) {
 
 const sameIdentity = "must be a different identity from %s, which may not decrypt"
 
-// Reads reports whether there is a second login, which may decrypt.
+// Reads reports whether a second login is configured, which has permission to decrypt leads.
 func (v *Vault) Reads() bool { return v.readingLogin() != "" }
 
-// readingLogin returns the path of the setting for the second login, or "" if it is not set.
+// readingLogin returns the path of the setting that configures the second login, or "" if there is no
+// second login.
 func (v *Vault) readingLogin() string {
 	switch {
 	case v.Auth == LoginAppRole && v.ReadRoleID != "":
@@ -221,8 +222,7 @@ func (v *Vault) readingLogin() string {
 	return ""
 }
 
-// LoginMount returns the mount of the login method in Vault. The default is the method's
-// name.
+// LoginMount returns the mount path of the login method in Vault, which is the method's name by default.
 func (v *Vault) LoginMount() string {
 	if v.AuthMount != "" {
 		return v.AuthMount
@@ -230,8 +230,7 @@ func (v *Vault) LoginMount() string {
 	return string(v.Auth)
 }
 
-// plainPath reports whether s can be part of a request's path without affecting the rest of
-// the path.
+// plainPath reports whether s is safe to use in the path of a request to Vault.
 func plainPath(s string) bool {
 	if s == "" || s[0] == '/' || s[len(s)-1] == '/' {
 		return false

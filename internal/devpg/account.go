@@ -55,8 +55,8 @@ func Reachable(dir string) error {
 	return runAs.reaches(dir)
 }
 
-// reaches checks the folders above dir, which must be a real path. It does not check dir itself,
-// because the account becomes the owner of dir.
+// reaches returns an error if the account cannot access the folders above dir. The path dir must not
+// contain symbolic links. dir itself is not checked, because the account becomes its owner.
 func (a *account) reaches(dir string) error {
 	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
 		info, err := os.Stat(above)
@@ -73,8 +73,9 @@ func (a *account) reaches(dir string) error {
 	}
 }
 
-// mayEnter checks the permission bits. As in the kernel, only the first class that matches (owner,
-// group or others) counts. For example, an owner without x cannot enter, even if others can.
+// mayEnter reports whether the permission bits of a folder allow the account to enter it. As in the
+// kernel, only the first class that matches (owner, group or others) counts. For example, an owner
+// without x cannot enter, even if others can.
 func (a *account) mayEnter(folder fs.FileInfo) bool {
 	owner := folder.Sys().(*syscall.Stat_t)
 	bits := folder.Mode().Perm()
@@ -88,7 +89,7 @@ func (a *account) mayEnter(folder fs.FileInfo) bool {
 	}
 }
 
-// realPath makes dir absolute and resolves symbolic links in the part that exists.
+// realPath returns the absolute path of dir, and resolves symbolic links in the part that exists.
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

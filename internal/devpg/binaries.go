@@ -24,7 +24,6 @@ const oldest = 15
 
 const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or set " + overrideName + " to the folder with its programs"
 
-// search contains the places to look for Postgres.
 type search struct {
 	Override   string
 	Folders    []string // glob patterns
@@ -49,8 +48,8 @@ func systemSearch() search {
 	}
 }
 
-// cacheFolder returns the folder for downloads, which all data folders share. For root, it is
-// a temporary folder, because the user that runs Postgres cannot access root's cache.
+// cacheFolder returns the folder for downloads of Postgres. For root, this is a temporary folder,
+// because the user that runs Postgres cannot access root's cache.
 func cacheFolder() string {
 	if own, err := os.UserCacheDir(); err == nil && os.Geteuid() != 0 {
 		return filepath.Join(own, "pingpost", "postgres")
@@ -65,8 +64,8 @@ type binaries struct {
 	download bool
 }
 
-// find returns the installation with the major version want, or the newest one if want
-// is 0.
+// find returns the Postgres installation with the major version want, or the newest installation if want
+// is 0. If Postgres is not installed, it returns a version to download.
 func (s search) find(want int) (binaries, error) {
 	if s.Override != "" {
 		b, err := s.overridden()
@@ -160,8 +159,6 @@ func mismatch(want int, found []binaries) error {
 
 const newestDownload = 18
 
-// downloads returns the version that the embedded-postgres library downloads for a major version. ok is
-// false if there is none.
 func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 	v, ok = map[int]embeddedpostgres.PostgresVersion{
 		15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
@@ -170,7 +167,7 @@ func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 	return v, ok
 }
 
-// use configures the embedded-postgres library to use the installation or to download Postgres.
+// use changes config so that the embedded-postgres library uses this installation or downloads Postgres.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
 		// The library requires a folder that contains bin, so make bin a link to the programs'
@@ -202,8 +199,8 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 	return config.CachePath(j.Search.Cache).Version(version), nil
 }
 
-// ownFolder creates a folder for programs. It returns an error if the folder belongs to another
-// user, who could have created it first in a shared temporary folder.
+// ownFolder creates the folder for downloaded programs. It returns an error if the folder belongs to
+// another user, who could have created it first and could replace the programs.
 func ownFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -219,7 +216,6 @@ func ownFolder(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// proxySettings returns the environment variables for proxies and certificates.
 func proxySettings() []string {
 	var settings []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",

@@ -27,8 +27,8 @@ type job struct {
 	Proxy  []string // the caller's proxy settings, for downloads
 }
 
-// report is the content of one line that a supervisor prints, as JSON. A supervisor prints at most
-// maxReports reports, followed by its failure if there is one.
+// report is one line of a supervisor's output, as JSON. A supervisor prints at most maxReports reports
+// and, if it fails, one more report with the failure.
 type report struct {
 	Downloading bool   `json:",omitzero"`
 	Ready       bool   `json:",omitzero"`
@@ -39,7 +39,7 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken is an error that might not occur with another port.
+// portTaken wraps the error that a port is in use. With another port, the start may succeed.
 type portTaken struct{ error }
 
 func (r report) failure() error {

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// superuser is the cluster's first role, which owns it.
+// superuser is the database role that owns the cluster.
 const superuser = "postgres"
 
 // portAttempts is the number of free ports to try. Another program may take a free port before
@@ -62,8 +62,8 @@ type Server struct {
 	password   string
 }
 
-// Start starts Postgres and returns when it accepts connections. ctx is only used for the start. Its
-// errors tell the user at the terminal what to do.
+// Start starts Postgres and returns when it accepts connections. Postgres keeps running when ctx ends.
+// The errors of Start tell the user at the terminal what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return start(ctx, o, systemSearch())
 }
@@ -131,7 +131,8 @@ func (s *Server) Stop() error { return s.supervisor.stop() }
 // that, Err returns the reason.
 func (s *Server) Done() <-chan struct{} { return s.supervisor.lost }
 
-// Err returns the reason why the channel of Done was closed, or nil if it has not been closed.
+// Err returns the reason why Postgres or its supervisor exited before Stop was called. It returns nil if
+// neither has exited.
 func (s *Server) Err() error { return s.supervisor.lostErr() }
 
 // unsafeInShell contains the characters that pg_ctl cannot pass to Postgres, because it starts

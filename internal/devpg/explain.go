@@ -10,7 +10,6 @@ import (
 	"syscall"
 )
 
-// portFree returns an error if the port cannot be used.
 func portFree(port int) error {
 	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -28,7 +27,7 @@ func taken(port int) error {
 		port)}
 }
 
-// explain replaces the library's error with one that says what to do.
+// explain turns an error of the embedded-postgres library into one that tells the user what to do.
 func (l layout) explain(err error, j job, found binaries) error {
 	if found.download && !exists(l.library()) {
 		return fmt.Errorf("found no Postgres %d or newer on this machine, and downloading it failed (%w): %s",
@@ -50,7 +49,6 @@ func (l layout) explain(err error, j job, found binaries) error {
 	}
 }
 
-// logTail returns the last lines of Postgres's log, indented.
 func (l layout) logTail() string {
 	const most = 8
 	text, err := os.ReadFile(l.log())

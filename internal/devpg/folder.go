@@ -33,9 +33,9 @@ func (l layout) library() string        { return filepath.Join(l.run(), "library
 func (l layout) socket() string         { return filepath.Join(l.run(), "socket") }
 func (l layout) postmasterFile() string { return filepath.Join(l.cluster(), "postmaster.pid") }
 
-// prepare creates the data folder, changes its owner to the user that runs Postgres, and
-// returns its real path. It does not touch the contents, because root must not follow links
-// that the user may have created there.
+// prepare creates the data folder, changes its owner to the user that runs Postgres, and returns its
+// real path. It does not touch the contents, because that user may have created links there, which root
+// must not follow.
 func prepare(dir string, runAs *account) (string, error) {
 	dir, err := realPath(dir)
 	if err != nil {
@@ -117,9 +117,9 @@ func (l layout) inspect() (major int, err error) {
 	return major, nil
 }
 
-// begin prepares the creation of a cluster and returns its password. If the program crashes
-// before complete is called, the next start creates the cluster again. No data is lost, because
-// the cluster has not been used yet.
+// begin prepares the creation of a cluster and returns the superuser's password. If the program crashes
+// before complete is called, the next start creates the cluster again. No data is lost, because the
+// cluster has not been used yet.
 func (l layout) begin() (password string, err error) {
 	if err := os.WriteFile(l.initialising(), nil, 0o600); err != nil {
 		return "", err
@@ -134,9 +134,8 @@ func (l layout) begin() (password string, err error) {
 	return password, nil
 }
 
-// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres is used.
-// Otherwise a power failure could restore the file initialising or lose the password, and the data would
-// be lost.
+// complete finishes the creation of a cluster, and syncs the changes to disk before Postgres is used.
+// Otherwise a power failure could undo the changes, and the data in the cluster would be lost.
 func (l layout) complete() error {
 	if err := os.Remove(l.initialising()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -153,7 +152,6 @@ func flush(path string) error {
 	return f.Sync()
 }
 
-// passwordFor returns the superuser's password. If major is 0, it begins the creation of a cluster.
 func (l layout) passwordFor(major int) (string, error) {
 	if major == 0 {
 		return l.begin()
@@ -162,7 +160,7 @@ func (l layout) passwordFor(major int) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// clearRun deletes the files of the previous start and renames its log.
+// clearRun deletes the temporary files of the previous run and renames the log of that run.
 func (l layout) clearRun() error {
 	if err := os.RemoveAll(l.run()); err != nil {
 		return err
@@ -173,8 +171,8 @@ func (l layout) clearRun() error {
 	return os.MkdirAll(l.socket(), 0o700)
 }
 
-// keepLog renames Postgres's log. The embedded-postgres library gives the log a random name, and no
-// longer uses it once Postgres has started.
+// keepLog gives Postgres's log its final name. The embedded-postgres library gives the log a random
+// name, and no longer uses it once Postgres has started.
 func (l layout) keepLog() error {
 	entries, err := os.ReadDir(l.run())
 	if err != nil {

@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// watchEvery is how often a supervisor checks that Postgres is running.
 	watchEvery = 500 * time.Millisecond
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder for the process with the id parent. The lock is released when the returned
-// file is closed. If the folder is locked for another process that is still running, lock returns an
-// error immediately. If that process has ended, its supervisor is still cleaning up, and lock waits
-// until it has finished.
+// lock locks the data folder for the process with the id parent, until the returned file is closed. If
+// another running process has locked the folder, lock returns an error immediately. If the process that
+// locked the folder has ended, lock waits until the supervisor of that process has cleaned up, but no
+// longer than patience.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -54,7 +53,6 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	return f, nil
 }
 
-// postmaster returns the process id in Postgres's pid file, or 0.
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
 // stopOrphan stops Postgres if it is running in this folder after its supervisor has died. The caller
@@ -115,7 +113,6 @@ func alive(pid int) bool {
 	return !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
-// commandLine returns the command line of a process, with its arguments separated by spaces.
 func commandLine(pid int) string {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		return string(bytes.ReplaceAll(text, []byte{0}, []byte(" ")))
@@ -124,7 +121,6 @@ func commandLine(pid int) string {
 	return string(text)
 }
 
-// firstNumber returns the number on the first line of a file, or 0.
 func firstNumber(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -135,8 +131,8 @@ func firstNumber(path string) int {
 	return n
 }
 
-// waitFor polls until done returns true or the timeout has passed, and reports whether done
-// returned true.
+// waitFor calls done at short intervals until done returns true or the timeout has passed. It reports
+// whether done returned true.
 func waitFor(timeout time.Duration, done func() bool) bool {
 	end := time.NewTimer(timeout)
 	defer end.Stop()

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// command returns the command for a supervisor, which is a copy of this program. Of the environment
-// variables, it passes on only PATH, because Postgres inherits them and other variables may contain
-// secrets.
+// command returns the command that starts this program again as a supervisor. It passes on only the
+// environment variable PATH, because other variables may contain secrets, which Postgres would inherit.
 func command(j job, runAs *account) (*exec.Cmd, error) {
 	program := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
@@ -46,8 +45,8 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// notRunnable explains why the supervisor did not start. A permission error means that the user
-// runAs is not allowed to run this program, because access to the data folder has already been
+// notRunnable returns an error that says why the supervisor did not start. A permission error means that
+// the user runAs is not allowed to run this program, because access to the data folder has already been
 // checked.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {

@@ -7,19 +7,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The database roles. OwnerRole owns the tables and migrates them. AppRole is for the service
-// and owns nothing.
+// OwnerRole and AppRole are database roles. OwnerRole owns the tables and migrates them. AppRole is for
+// the service and owns nothing.
 const (
 	OwnerRole = "pingpost_owner"
 	AppRole   = "pingpost_app"
 )
 
-// Passwords contains the passwords of the two roles.
+// Passwords contains the passwords of OwnerRole and AppRole.
 type Passwords struct{ Owner, App string }
 
-// Provision creates the two roles and a database that OwnerRole owns, if they do not exist, and
-// sets the roles' passwords. docs/how-to/deploy.md has the same statements for other installations
-// of Postgres.
+// Provision creates OwnerRole, AppRole and a database that OwnerRole owns, if they do not exist. It also
+// sets the passwords of both roles.
 func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
 	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the maximum length of a socket path on the system with the lowest limit. Linux
-// allows 107.
+// longestSocketPath is the length of the longest path of a Unix socket that all supported systems allow.
+// Linux allows 107.
 const longestSocketPath = 103
 
 // connectTimeout limits the time that Postgres may take to accept connections after pg_ctl has reported
@@ -33,9 +33,8 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Logger(nil) // write the log only to its file
 }
 
-// settings returns the settings that Postgres is started with. They make Postgres listen only on
-// this machine, and keep data from clients out of its log: no statements, parameters or error
-// details that quote a row.
+// settings returns the settings with which Postgres starts. Postgres listens only on this machine. Its
+// log contains no statements, parameters or error details, because they may contain personal data.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                  "127.0.0.1",

@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	// downloadLimit limits how long a download of Postgres may take.
 	downloadLimit = 10 * time.Minute
 	// stopLimit is longer than a supervisor needs to stop Postgres. A supervisor that takes longer
 	// has hung and is killed.
 	stopLimit = 2 * time.Minute
 )
 
-// supervisor is the caller's handle for the supervisor process.
+// supervisor controls a supervisor process, which runs Postgres.
 type supervisor struct {
 	job   job
 	runAs *account
@@ -67,7 +66,6 @@ func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor,
 	}
 }
 
-// launch starts the process. The returned channel receives its reports.
 func (k *supervisor) launch() (<-chan report, error) {
 	var err error
 	if k.cmd, err = command(k.job, k.runAs); err != nil {
@@ -92,7 +90,8 @@ func (k *supervisor) launch() (<-chan report, error) {
 	return reports, nil
 }
 
-// watch reads the process's reports until the process ends. stop waits until watch returns.
+// watch reads the reports of the supervisor process until the process ends. The method stop waits until
+// watch returns.
 func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report) {
 	defer close(k.gone)
 	var failure error

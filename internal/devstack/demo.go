@@ -34,7 +34,6 @@ type Account struct {
 	Default   bool   `json:"default"`
 }
 
-// demoPartners contains one partner for each signing mode, with two accounts each.
 var demoPartners = []Partner{
 	{Slug: "harbour-leads", Name: "Harbour Leads", Signing: models.SigningRequired,
 		Accounts: []Account{{"harbour-search", true}, {"harbour-social", false}}},
@@ -118,14 +117,13 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 	return nil
 }
 
-// isDisplayable reports whether the saved secret can be printed. The row must be for that secret, be
-// active and have no expiry, so that the printed secret works until the next start.
+// isDisplayable reports whether row is the row of the saved secret, and the secret is active and has no
+// expiry. Such a secret can be printed, because it works until the next start.
 func isDisplayable(row models.SigningSecret, saved string) bool {
 	return row.State == models.SecretActive && row.ExpiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)
 }
 
-// nameOf returns a short name that is different for each path.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:4])

@@ -82,8 +82,8 @@ func DefaultDataDir() (string, error) {
 	return filepath.Join("/var/lib/pingpost", "dev-"+nameOf(dir)), nil
 }
 
-// Start creates the data folder if it is missing, starts Postgres in it, and migrates the schema. Its
-// errors are meant for the user at the terminal.
+// Start creates the data folder if it is missing, starts Postgres in it, and migrates the schema. The
+// errors of Start are meant for the user at the terminal.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	// Postgres may run as another user, so other users may access subfolders but not list the
 	// folder. Only the owner can read the files in it.
@@ -148,7 +148,6 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	})
 }
 
-// readPort returns the saved port, or 0, which means any port.
 func readPort(dir string) int {
 	text, _ := os.ReadFile(filepath.Join(dir, portFile))
 	port, _ := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -268,7 +267,8 @@ func syncFolder(dir string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// cause returns the operating system's error without the path, which is already in the message.
+// cause returns the operating system's error without the path, which the caller's message already
+// contains.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

@@ -15,17 +15,17 @@ const (
 	vaultLogFile = "vault.log"
 )
 
-// Vault is the private Vault of a stack, with its logins.
+// Vault is the private Vault server of `pingpost dev`, with the identities of the Vault roles.
 type Vault struct {
 	Address string                       `json:"address"`
-	Roles   map[string]devvault.Identity `json:"roles"` // by role: devvault.Serve, Rewrap, Rotate
+	Roles   map[string]devvault.Identity `json:"roles"` // by role: devvault.Serve, Read, Rewrap, Rotate
 
 	server *devvault.Server
 	dir    string
 }
 
-// startVault starts an in-memory Vault with the key that is saved in the data folder, or a new
-// key.
+// startVault starts a Vault server that stores its data in memory. The server gets the key that is saved
+// in the data folder or, if none is saved, a new key.
 func startVault(ctx context.Context, dir string, onProgress func(string)) (_ *Vault, err error) {
 	program, err := devvault.Find(ctx, onProgress)
 	if err != nil {
@@ -54,7 +54,7 @@ func startVault(ctx context.Context, dir string, onProgress func(string)) (_ *Va
 	return v, nil
 }
 
-// save saves the key in the data folder, because Vault only stores it in memory.
+// save saves Vault's key in the data folder, because Vault stores the key only in memory.
 func (v *Vault) save(ctx context.Context) error {
 	backup, err := v.server.Backup(ctx)
 	if err != nil {

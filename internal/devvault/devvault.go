@@ -35,8 +35,8 @@ type Server struct {
 	err   error // the error with which the process ended; set before the channel ended is closed
 }
 
-// Start runs a Vault program, as returned by Find, on a free port of the loopback
-// interface. It writes Vault's log to log.
+// Start runs the Vault program, as returned by Find, on a free port of the loopback interface. It writes
+// Vault's log to log.
 func Start(ctx context.Context, program string, log io.Writer) (s *Server, err error) {
 	for range starts {
 		if s, err = start(ctx, program, log); err == nil || ctx.Err() != nil {
@@ -81,8 +81,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	return s, nil
 }
 
-// launch starts the process from a thread that lives as long as the process. Otherwise the kernel
-// would kill the process when that thread ends; see ownProcess.
+// launch starts the process from a thread that lives as long as the process. Otherwise the kernel would
+// kill the process when the thread ends.
 func (s *Server) launch() error {
 	launched := make(chan error)
 	go func() {

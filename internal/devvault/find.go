@@ -63,7 +63,8 @@ func repository() (string, error) {
 	}
 }
 
-// build builds the program, unless it was already built from the same source.
+// build builds the Vault program, unless it was already built from the same source. It returns the path
+// of the program.
 func build(ctx context.Context, source string, onProgress func(string)) (string, error) {
 	version, err := fingerprint(source)
 	if err != nil {
@@ -98,7 +99,8 @@ func build(ctx context.Context, source string, onProgress func(string)) (string,
 	return program, os.Rename(built, program)
 }
 
-// fingerprint returns a hash of the source, the Go version and the platform.
+// fingerprint returns a hash of the source, the Go version and the platform, so that a cached build is
+// reused only if all of them are unchanged.
 func fingerprint(source string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(source, "*"))
 	if err != nil {
@@ -120,7 +122,7 @@ func fingerprint(source string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// lock locks a file, so that only one process builds at a time.
+// lock locks a file, so that only one process builds Vault at a time.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// Names in Vault, as in docs/how-to/prepare-vault.md.
+// These are the names in Vault that docs/how-to/prepare-vault.md uses.
 const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
@@ -29,7 +29,6 @@ type Identity struct {
 	SecretID string `json:"secret_id"`
 }
 
-// operations returns the paths that each role may use.
 func operations() map[string][]string {
 	return map[string][]string{
 		Serve:  {Mount + "/encrypt/" + Key},
@@ -39,9 +38,9 @@ func operations() map[string][]string {
 	}
 }
 
-// Provision creates the engine, the key, the policies and the roles, as in docs/how-to/prepare-vault.md, and
-// returns the identities of the roles by name. If backup is not empty, it restores the key from
-// backup.
+// Provision creates the engine, the key, the policies and the roles in Vault, as in
+// docs/how-to/prepare-vault.md. It returns the identity of each role, by the role's name. If backup is
+// not empty, the key is restored from it.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
 	root, err := s.Root()
 	if err != nil {

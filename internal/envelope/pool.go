@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// PoolSize is the maximum number of ready data keys. At full load, posts use up this number in a
-	// quarter of a second. While the wrapper is unavailable, the node gets no new keys.
+	// PoolSize is the maximum number of ready data keys. At full load, posts use this many in a quarter
+	// of a second.
 	PoolSize = 1024
 	// PoolAge is the maximum age of a data key when it is used. After a rotation, a node uses the old
 	// key version for at most this long.
@@ -31,8 +31,8 @@ const (
 // ErrPoolEmpty means that no data key is ready and the wrapper did not provide one in time.
 var ErrPoolEmpty = errors.New("no data key available")
 
-// Pool contains data keys that are already wrapped, so that posts do not wait for the
-// wrapper's network. Each key is used once. Pool is safe for concurrent use. Run fills it.
+// Pool contains data keys that are already wrapped, so that posts do not wait for a call to the wrapper.
+// Each key is used once. Pool is safe for concurrent use. Run fills it.
 type Pool struct {
 	writer KeyWrapper
 	clock  clock.Clock
@@ -73,7 +73,7 @@ type PoolStats struct {
 	made int64
 }
 
-// Stats returns the state and the counts.
+// Stats returns the current state of the pool and its counts.
 func (p *Pool) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,8 @@ func (p *Pool) Take(ctx context.Context) (DataKey, error) {
 	}
 }
 
-// take returns a ready key, an error, or a channel that is closed when new keys arrive or a call fails.
+// take returns a ready key, an error, or a channel that is closed when new keys arrive or a call to the
+// wrapper fails.
 func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +131,6 @@ func (p *Pool) signal() {
 	}
 }
 
-// expire removes keys that are too old.
 func (p *Pool) expire() {
 	oldest := p.clock.Now().Add(-PoolAge)
 	n := 0
@@ -179,7 +179,7 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// Fill fills the pool with a few concurrent calls at a time. It stops after a failed call, and
+// Fill fills the pool, with a few concurrent calls to the wrapper. After a failed call, it stops and
 // returns the error.
 func (p *Pool) Fill(ctx context.Context) error {
 	for {
@@ -240,9 +240,9 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys to the pool. The parameter made is the time at which they were requested. All keys in
-// the pool have the same key version. If the new keys have a different version, add keeps either the new
-// keys or the keys in the pool, whichever were requested later.
+// add adds keys that were requested at the time made. All keys in the pool have the same key version. If
+// the new keys have a different version, add keeps only the keys that were requested later, either the
+// new ones or those in the pool.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

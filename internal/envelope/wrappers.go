@@ -48,7 +48,7 @@ func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
-// Configured reports whether there is a writer. Without one, posts get the specification's 503
+// Configured reports whether there is a writer. Without one, posts get a response with status 503
 // (decision 21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
 
@@ -160,10 +160,9 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 	return out, nil
 }
 
-// each is the loop of Unwrap and Rewrap. It groups the wrapped keys by wrapper and calls the function do
-// for every group, with the wrapper and its keys. The key theirs[j] is the same as wrapped[at[j]]. If do
-// fails, the function fail is called for every key in the group. The function fail is also called for
-// every key that cannot be parsed or whose wrapper is not configured.
+// each groups the wrapped keys by wrapper and calls do once for each group. In a group, theirs[j] is
+// wrapped[at[j]]. If do fails, each calls fail for every key in the group. It also calls fail for every
+// key that cannot be parsed or whose wrapper is not configured.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {

@@ -13,21 +13,21 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// AccessLog writes a line for each request that does not end with a 5xx status. It writes the same
-// format as slog, but does not use slog, because slog would take up a tenth of the time of a ping. All
-// strings come from fixed sets, so they need no escaping.
+// AccessLog writes a line for each request, except for those with a 5xx status, which are logged as
+// errors. It formats the lines without slog, because slog would take a tenth of the time of a ping. It
+// does not escape strings, because none of them contains text from the client.
 type AccessLog struct {
 	out    io.Writer
 	format lineFormat
 }
 
-// lineFormat contains the delimiters of a line.
 type lineFormat struct {
 	start, end, sep, is, quote string
 }
 
 // NewAccessLog returns an access log that writes lines in JSON or, if text is true, in the format of
-// slog's text handler. out must be safe for concurrent use. It receives each line in one Write.
+// slog's text handler. Each line is written with one call of out.Write, which must be safe for
+// concurrent use.
 func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	if text {
 		return &AccessLog{out, lineFormat{start: "", end: "\n", sep: " ", is: "=", quote: ""}}
@@ -35,7 +35,6 @@ func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	return &AccessLog{out, lineFormat{start: "{", end: "}\n", sep: ",", is: ":", quote: `"`}}
 }
 
-// writeRequest writes the line of one request.
 func (a *AccessLog) writeRequest(rec *Record, method string, status int, took time.Duration) {
 	f := &a.format
 	b := append(rec.line[:0], f.start...)
@@ -96,8 +95,8 @@ func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetr
 	l.Log.Error("request", attrs...)
 }
 
-// method returns an HTTP method for the log. It replaces unknown methods with "other", because the
-// client can send any text.
+// method returns m if it is a known HTTP method. Otherwise it returns "other", because a client can send
+// any text as the method.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

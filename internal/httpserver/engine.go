@@ -10,8 +10,8 @@ import (
 )
 
 // NewEngine returns a router that does not redirect requests and treats an encoded slash as part of a
-// path segment. If a trusted proxy sent the request, the router takes the client's address from
-// X-Forwarded-For and from no other header. Otherwise it uses the connection's address.
+// path segment. If a trusted proxy sent the request, the router takes the client's address from the
+// header X-Forwarded-For. Otherwise it uses the address of the connection.
 func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode) // debug mode prints the routes
 	engine := gin.New()

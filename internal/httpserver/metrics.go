@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests and measures their times by route. The label is the pattern of the route and
-// not the path, because clients can request any path.
+// Metrics counts requests and measures their duration by route. A route is identified by its pattern,
+// because clients can request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
-// listener. The help text contains "Requests to", followed by the third parameter, such as "the partner
+// listener. The help text describes the listener with the third parameter, for example "the partner
 // API".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
@@ -32,8 +32,8 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return m
 }
 
-// of returns the metrics of a route. It is called only once for each route, so that requests need no
-// lookup.
+// of returns the metrics of a route. It is called once for each route, because a lookup for each request
+// would take too long.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
@@ -41,14 +41,13 @@ func (m *Metrics) of(route string) *routeMetrics {
 	}
 }
 
-// routeMetrics are the metrics of one route.
 type routeMetrics struct {
 	requests *prometheus.CounterVec
 	duration prometheus.Observer
 	answers  sync.Map // maps an answer to its prometheus.Counter, which is faster than a lookup by labels
 }
 
-// answer is the result of a request. The number of different answers is limited.
+// answer is the status and outcome of a request. Both come from small fixed sets.
 type answer struct {
 	status  int
 	outcome string

@@ -53,8 +53,8 @@ var records = sync.Pool{New: func() any {
 	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
 
-// Endpoint returns the gin handler of a route. It sets the request id, calls handle, turns a panic
-// into ErrPanic, and records the request in the log and the metrics.
+// Endpoint returns the gin handler of a route. The gin handler sets the request id, calls handle, turns
+// a panic into ErrPanic, and records the request in the log and the metrics.
 //
 // If handle panics with http.ErrAbortHandler, the connection is closed, as in net/http, so that the
 // client does not mistake the incomplete response for a complete one.

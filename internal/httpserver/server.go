@@ -18,7 +18,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// maxHeader is the maximum size of the headers of a request. The headers of a post are much
+// maxHeader is the maximum size of the headers of a request, in bytes. The headers of a post are much
 // smaller. net/http adds 4 KiB to this limit and responds to larger headers with 431.
 const maxHeader = 16 << 10
 
@@ -46,7 +46,8 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown waits for requests in progress. When ctx ends, it closes their connections.
+// Shutdown waits for requests in progress. When ctx ends, it closes their connections and returns an
+// error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.http.Close() //nolint:errcheck // reported by the error below

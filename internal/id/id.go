@@ -56,8 +56,8 @@ func Format(kind Kind, u uuid.UUID) string {
 	return string(Append(make([]byte, 0, len(kind)+digits), kind, u))
 }
 
-// Parse parses an identifier of the given kind, in either case. As Crockford specifies, I
-// and L are read as 1, and O is read as 0.
+// Parse parses an identifier of the given kind, in upper or lower case. As Crockford specifies, I and L
+// are read as 1, and O is read as 0.
 func Parse(kind Kind, text string) (uuid.UUID, error) {
 	if len(text) != len(kind)+digits || !strings.EqualFold(text[:len(kind)], string(kind)) {
 		return uuid.Nil, notOf(kind)
@@ -108,15 +108,15 @@ func New(at time.Time) uuid.UUID {
 // Compare compares identifiers as Postgres does. In this order, UUIDv7s are sorted by time.
 func Compare(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// First returns the smallest id for a time, for use as a bound of a range of ids. It returns the same
-// bound for all times before 1970.
+// First returns the smallest possible id for a time. Queries use it as the bound of a range of ids. It
+// returns the same id for all times before 1970.
 func First(at time.Time) (u uuid.UUID) {
 	putTime(&u, at)
 	return u
 }
 
-// NewV7 returns a UUIDv7 that contains a time and 74 bits from random. It is for callers that
-// choose these bits, for example for quotes.
+// NewV7 returns a UUIDv7 that contains the time at and 74 of the bits in random. It is meant for callers
+// that choose these bits, for example for quotes.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	putTime(&u, at)
@@ -132,7 +132,7 @@ func putTime(u *uuid.UUID, at time.Time) {
 	u[3], u[4], u[5] = byte(ms>>16), byte(ms>>8), byte(ms)
 }
 
-// Time returns the time of a UUIDv7, in milliseconds.
+// Time returns the time that a UUIDv7 contains, with millisecond precision.
 func Time(u uuid.UUID) time.Time {
 	ms := int64(u[0])<<40 | int64(u[1])<<32 | int64(u[2])<<24 | int64(u[3])<<16 | int64(u[4])<<8 | int64(u[5])
 	return time.UnixMilli(ms).UTC()

@@ -22,7 +22,7 @@ func newAdmission(slots, queue int, wait time.Duration) *admission {
 	return g
 }
 
-// full reports whether a request would be rejected now.
+// full reports whether enter would fail immediately.
 func (g *admission) full() bool {
 	return g.slots != nil && len(g.queue) == cap(g.queue) && len(g.slots) == cap(g.slots)
 }

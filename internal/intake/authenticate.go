@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// authenticated is a post that authenticate has accepted.
+// authenticated is a post whose owner is known. If the post is signed, its signature is valid.
 type authenticated struct {
 	post
 	owner owner

@@ -6,7 +6,7 @@ import (
 )
 
 // checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
-// limit. If findOwner found the partner by its secret, the signature is not checked again.
+// limit. If findOwner has already found the secret, the signature is not checked again.
 func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
 	partner, secret := who.account.Partner, who.secret
 	if ok, wait := in.posts.left(partner.ID, p.start); !ok {

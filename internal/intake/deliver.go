@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 )
 
-// deliver stores the lead, or replays the post if its transaction already has a lead. It
-// returns leads.ErrInactive if the owner is no longer active.
+// deliver stores the lead of a post. If the transaction already has a lead, it replays the post instead.
+// It returns leads.ErrInactive if the post's partner or account is no longer active.
 func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {

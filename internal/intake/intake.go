@@ -46,7 +46,8 @@ var (
 	errTooMany       = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
 )
 
-// retryAfter is the Retry-After of a 503 (decision 21).
+// retryAfter is the usual value of the Retry-After header, for example in responses with status 503
+// (decision 21).
 const retryAfter = 2 * time.Second
 
 // Settings contains the limits and the default signing mode.
@@ -101,14 +102,15 @@ type Intake struct {
 }
 
 const (
-	// matchQueue is the maximum number of posts that wait to be matched by secret. A match
-	// takes well under a millisecond, so all of them can be matched within MatchWait.
+	// matchQueue is the maximum number of posts that wait for a slot in matchSecret, which finds the
+	// partner whose secret signed a post. A match takes well under a millisecond, so all of them get a
+	// slot within MatchWait.
 	matchQueue = 64
-	// siteFailures is the maximum number of failed matches for each IPv6 /48, as a multiple of
-	// MatchFailures.
+	// siteFailures × MatchFailures is the maximum number of posts per minute, from one IPv6 /48, that
+	// match no partner's secret.
 	siteFailures = 4
-	// postQueue is the maximum number of waiting posts, as a multiple of PostConcurrency. The
-	// database can usually store that many within a second.
+	// postQueue × PostConcurrency is the maximum number of posts that wait to be stored. The database
+	// can usually store that many within a second.
 	postQueue = 4
 	// unsignedShare limits concurrent unsigned posts to 1/unsignedShare of PostConcurrency.
 	unsignedShare = 4
@@ -137,7 +139,8 @@ func New(p Deps, s Settings) *Intake {
 	return in
 }
 
-// admission returns the admission that a post must enter before it uses the database.
+// admission returns the limit on concurrent posts that applies to a post. Signed and unsigned posts have
+// separate limits.
 func (in *Intake) admission(claim signing.Claim) *admission {
 	if claim.Signed {
 		return in.storing
@@ -151,8 +154,8 @@ type Timing struct {
 	Cell    time.Duration // time of the price table lookup, included in Auction
 }
 
-// findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL.
-// It returns an error if the slug is unknown or the node has not loaded a directory yet.
+// findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL. It
+// returns an error if the slug is unknown or the node has not loaded the partners yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded
@@ -183,9 +186,9 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 	}
 }
 
-// recordRejection counts a rejection and records it for its partner, with the names of the
-// invalid fields but never their values. The outcome is err's reason, unless k already contains a
-// more specific one for staff.
+// recordRejection counts a rejection and records it for its partner. It records the names of invalid
+// fields, but never their values. The outcome is k.Outcome if it is set, and the reason of err
+// otherwise.
 func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// maxMatchBody is the maximum size of a body that is matched by secret, in bytes.
+// maxMatchBody is the maximum size, in bytes, of a body that matchSecret accepts.
 const maxMatchBody = 16 << 10
 
-// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the body with the
-// secrets of every candidate, one after the other. To limit this work, it rejects large bodies, limits
-// concurrent matches, and returns a 429 to an address or IPv6 /48 with too many failures. Addresses
-// whose posts were matched recently share a reserved slot and are exempt from the limit for their /48.
+// matchSecret finds the partner whose secret signed the post, by verifying the signature with each
+// partner's secrets in turn. To limit this work, it rejects large bodies, limits concurrent matches, and
+// returns a 429 to an address or IPv6 /48 with too many failures. Addresses with a recent match share a
+// reserved slot and are exempt from the limit for their /48.
 func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge
@@ -45,8 +45,8 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	return owner{}, signing.ErrSignature
 }
 
-// enterMatch waits for a slot, which can be the reserved one if the address was matched before. It
-// returns the admission that the slot belongs to, and whether it got a slot in time.
+// enterMatch waits for a slot. If the address has a recent match, the slot can be the reserved one.
+// enterMatch returns the admission that the slot belongs to, and whether it got a slot in time.
 func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:

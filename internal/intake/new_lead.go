@@ -13,8 +13,6 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// newDelivery returns the delivery for a post. It contains the lead with its encrypted personal
-// data, and the lead's first event.
 func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
 	lead := in.newLead(p, industry)
 	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)
@@ -30,7 +28,7 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 	return d, err
 }
 
-// newLead returns the lead's row without personal data. leads.NewDelivery adds the personal data.
+// newLead returns the lead without its personal data, which leads.NewDelivery adds.
 func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{

@@ -5,7 +5,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// owner is the owner of a post. Its fields are set as the checks proceed.
+// owner identifies the partner and the account that a post belongs to. Its fields are set as the checks
+// proceed.
 type owner struct {
 	base     *partners.Partner // whose base URL was used; nil for the shared base URL
 	account  *partners.Account // nil until it is found (decision 13)
@@ -13,8 +14,8 @@ type owner struct {
 	inactive bool              // the account, its partner or its secret is inactive; shown to staff only
 }
 
-// key returns the key under which the post is counted. The key contains an outcome only if the owner is
-// inactive.
+// key returns the key under which the owner's post is counted. The key contains an outcome only if the
+// owner is inactive.
 func (o owner) key() TrafficKey {
 	k := TrafficKey{Endpoint: EndpointPost}
 	switch {

@@ -18,10 +18,11 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// usualToken is the initial capacity for a transactionId. A longer one needs another allocation.
+// usualToken is the capacity, in bytes, of a new buffer for a transactionId. A longer transactionId
+// needs another allocation.
 const usualToken = 128
 
-// PingRequest is a ping as received. Body is not retained.
+// PingRequest is a ping as it was received. Body is not used after Ping has returned.
 type PingRequest struct {
 	ID      uuid.UUID
 	Slug    string     // of the base URL; "" for the shared base URL
@@ -39,7 +40,7 @@ type PingResult struct {
 	Timing        Timing
 }
 
-// Ping prices a lead and seals the price. It does no I/O.
+// Ping returns the price of a lead, with a transactionId if the ping is accepted. It does no I/O.
 func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	start := in.Clock.Now()
 	partner, err := findBasePartner(in.Directory.Get(), req.Slug)

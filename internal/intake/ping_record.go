@@ -21,9 +21,9 @@ type PingRecord struct {
 	Took     time.Duration
 }
 
-// copyPings uses the binary format: a header, the rows and a trailer. A row consists of the number of
-// columns, followed by the length (-1 for null) and the bytes of each column. See the PostgreSQL
-// documentation, COPY, "Binary Format".
+// copyPings selects the binary format of COPY: a header, the rows and a trailer. A row consists of the
+// number of columns, followed by the length (-1 for null) and the bytes of each column. See the
+// PostgreSQL documentation, COPY, "Binary Format".
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`
 
@@ -34,7 +34,7 @@ var (
 	copyTrailer = []byte{0xff, 0xff}
 )
 
-// postgresEpoch is the epoch of timestamptz.
+// postgresEpoch is the time from which the binary format of timestamptz counts.
 var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func appendPing(b []byte, p *PingRecord) []byte {
@@ -57,7 +57,7 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
 }
 
-// shortened truncates free text to limit the size of a row.
+// shortened cuts free text to at most 64 bytes, to limit the size of a row.
 func shortened(s string) string {
 	const most = 64
 	if len(s) <= most {

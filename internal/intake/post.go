@@ -59,8 +59,8 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	return result, who, err
 }
 
-// checkQuote checks the format of the transactionId, then whether the account may use it
-// (decision 5), then its age.
+// checkQuote checks the format of the transactionId, then whether the account may use the quote
+// (decision 5), then whether the quote has expired.
 func checkQuote(p authenticated) error {
 	expired := errors.Is(p.quoteErr, quote.ErrExpired)
 	if p.quoteErr != nil && !expired {
@@ -78,7 +78,6 @@ func checkQuote(p authenticated) error {
 	return nil
 }
 
-// outcome returns the outcome of an accepted post.
 func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	reportOnly := account.Mode(in.settings.DefaultMode) == models.SigningReportOnly
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// PostRequest is a post as received. Body is not retained.
+// PostRequest is a post as it was received. Body is not used after Post has returned.
 type PostRequest struct {
 	ID      uuid.UUID
 	Slug    string     // of the base URL; "" for the shared base URL
@@ -21,8 +21,8 @@ type PostRequest struct {
 	Body    []byte
 }
 
-// post is a parsed but unverified post. It is immutable. All checks of a post use the same
-// directory, because a newer directory has different pointers for the same partners.
+// post is a parsed post whose signature has not been verified. It is immutable. All its checks use the
+// same directory of partners, because each new directory has different pointers for the same partners.
 type post struct {
 	PostRequest
 	start      time.Time
@@ -36,10 +36,9 @@ type post struct {
 	quoteErr   error
 }
 
-// readPost parses a post before its signature is checked, because the payload identifies
-// the partner whose secret is needed. Errors in the payload are stored in the post and
-// reported only after the signature check (decision 12). readPost itself returns only errors
-// that do not depend on the body.
+// readPost parses a post before its signature is checked, because the payload identifies the partner
+// whose secret is needed. Errors in the payload are stored in the post and reported only after the
+// signature check (decision 12).
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {

@@ -19,9 +19,9 @@ const (
 	// recorderBatch is the number of queued rows at which the writer starts immediately. If fewer rows
 	// are queued, they wait for the next tick.
 	recorderBatch = 8192
-	// recorderQueue and recorderBytes limit the number of queued rows and their total size. A row
-	// is usually about 200 bytes, and never more than 600. If the queue is full, pings are
-	// dropped (decision 2).
+	// recorderQueue limits the number of queued rows, and recorderBytes limits their total size. A row
+	// is usually about 200 bytes, and never more than 600. While the queue is full, pings are answered
+	// but not recorded (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
@@ -34,9 +34,7 @@ const (
 	copyPause = 3 * time.Millisecond
 )
 
-// Recorder writes pings to the database with COPY, from a bounded queue. Pings never wait for it.
-// Rows are encoded when they are queued, so the queue consists of a few large byte buffers and
-// contains no pointers to pings.
+// Recorder writes pings to the database with COPY, from a bounded queue. Requests never wait for it.
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
@@ -55,7 +53,7 @@ type Recorder struct {
 	written, dropFull, dropDaily, dropRejected, dropClosed atomic.Int64
 }
 
-// NewRecorder returns a Recorder. It writes only while Run is running.
+// NewRecorder returns a Recorder. It writes only while its method Run is running.
 func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partitions func(context.Context) error) *Recorder {
 	return &Recorder{pool: pool, log: log, dailyBytes: dailyBytes, partitions: partitions, wake: make(chan struct{}, 1)}
 }
@@ -110,7 +108,7 @@ func (r *Recorder) Offer(p PingRecord) {
 
 func (r *Recorder) dayIsFull() bool { return r.dailyBytes > 0 && r.today >= r.dailyBytes }
 
-// reportFullDay logs that the daily limit has been reached, at most once a day.
+// reportFullDay logs, at most once a day, that the daily limit for recorded pings has been reached.
 func (r *Recorder) reportFullDay() {
 	r.mu.Lock()
 	report := r.dayIsFull() && r.reported != r.day
@@ -146,7 +144,6 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.finish(context.WithoutCancel(ctx), spare, away)
 }
 
-// take swaps the filled buffer for an empty one.
 func (r *Recorder) take(spare []byte) ([]byte, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +152,8 @@ func (r *Recorder) take(spare []byte) ([]byte, int) {
 	return batch, rows
 }
 
-// finish writes the last rows, unless the previous batch could not be written.
+// finish writes the remaining rows at shutdown. If the previous batch could not be written, finish
+// counts the remaining rows as lost without another attempt.
 func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 	r.mu.Lock()
 	r.closed = true
@@ -171,7 +169,6 @@ func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 	_ = r.tryLast(ctx, batch, rows) // tryLast logs its error
 }
 
-// tryLast makes one attempt to write rows at shutdown.
 func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
 	err := r.attempt(ctx, batch)
 	if err != nil {
@@ -210,10 +207,8 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	}
 }
 
-// attempt writes the batch once. If the database rejects it, the day's partition is most likely
-// missing, so attempt creates the partition and writes the batch again. If the partition cannot be
-// created because the database is unavailable, attempt returns that error, so that the batch is
-// retried.
+// attempt writes the batch. If the database rejects it, the day's partition is probably missing, so
+// attempt creates the partition and writes the batch again.
 func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	err := r.copy(ctx, batch)
 	if !isServerRejection(err) {
@@ -248,21 +243,20 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	return postgres.Translate(err)
 }
 
-// pause leaves the processors to pings for a moment, unless the recorder is behind or stopping.
+// pause sleeps briefly, so that pings can use the processors, unless the recorder is behind or stopping.
 func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)
 	}
 }
 
-// hurried reports whether the next batch is already complete or the service is stopping.
 func (r *Recorder) hurried() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closed || r.rows >= recorderBatch
 }
 
-// pacedReader reads a batch in parts. Before each part except the first, it calls its function between.
+// pacedReader reads a batch in parts. Before each part except the first, it calls the function between.
 type pacedReader struct {
 	of      *bytes.Reader
 	between func()

@@ -15,19 +15,16 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// findTimeout limits the time that a rejection may spend looking up the lead that was already
+// findTimeout limits how long a rejected post may wait for the lookup of a lead that was already
 // delivered.
 const findTimeout = time.Second
 
-// findReplay handles a post that checkQuote has rejected. If the partner has already delivered a
-// lead for the transaction, the post is a replay, even if the quote could no longer be used for a
-// new lead. If the transaction has expired, the post is still rejected, but the rejection contains
-// the lead (decisions 3, 31).
+// findReplay handles a post that checkQuote has rejected. If the partner has already delivered a lead
+// for the transaction, the post is handled as a replay of that delivery. If the quote has expired, the
+// post is still rejected, but the rejection contains the lead (decisions 3, 31).
 //
-// Partners treat "Invalid transactionId format" as final. If the lookup of the lead fails, the
-// post gets a 503 instead, so that the partner does not write off a lead that it is paid for. If
-// the transaction has expired, the post gets "Transaction has expired" without the lead, but with
-// a Retry-After, because the response to a retry may contain the lead.
+// If the lookup of the lead fails, the partner must not take the rejection as final and write off a lead
+// that it is paid for. The post therefore gets a 503, or a Retry-After if the quote has expired.
 func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection error) (PostResult, error) {
 	if !p.mayHaveDelivered(rejection) {
 		return PostResult{}, rejection
@@ -51,10 +48,9 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	return PostResult{}, errNotStored.WithCause(err)
 }
 
-// mayHaveDelivered reports whether the response would be different if the partner had already delivered
-// a lead for the transaction. It returns false if the transactionId is invalid or belongs to another
-// partner. For an expired quote, it returns true only if the post is signed, because rejections of
-// unsigned posts do not contain the lead.
+// mayHaveDelivered reports whether findReplay must look up the lead of the transaction. It returns false
+// if the transactionId is not valid or belongs to another partner. For an expired quote, it returns true
+// only if the post is signed, because rejections of unsigned posts do not contain the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case errors.Is(rejection, errTransactionID):
@@ -65,7 +61,6 @@ func (p authenticated) mayHaveDelivered(rejection error) bool {
 	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.account.Partner.ID
 }
 
-// find looks up the lead that the post's partner delivered for the transaction.
 func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {

@@ -61,7 +61,7 @@ func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
 	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, rejections: newRejectionQueue(keep)}
 }
 
-// Dropped returns the number of requests and rejections that were lost.
+// Dropped returns how many requests and rejections could not be recorded.
 func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
 
 // Count adds one request to the counters.
@@ -91,7 +91,6 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-// recordRejection adds a rejection to the queue if its partner is known.
 func (t *Traffic) recordRejection(r rejection) {
 	if r.Partner == uuid.Nil {
 		return
@@ -101,7 +100,8 @@ func (t *Traffic) recordRejection(r rejection) {
 	t.dropped.Add(t.rejections.add(r))
 }
 
-// Run writes counts and rejections until ctx is cancelled, and then writes the remaining ones.
+// Run writes counts and rejections to the database until ctx is cancelled, and then writes the remaining
+// ones.
 func (t *Traffic) Run(ctx context.Context) {
 	tick := time.NewTicker(trafficTick)
 	defer tick.Stop()
@@ -115,8 +115,8 @@ func (t *Traffic) Run(ctx context.Context) {
 	t.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes the counts and rejections. If a write fails, they are queued again, up to the
-// limits.
+// Flush writes the counts and rejections to the database. After a failed write, it queues them again,
+// unless they may already have been committed or there is no more room.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
 	tallies, rejections := t.tallies, t.rejections
@@ -130,7 +130,7 @@ func (t *Traffic) Flush(ctx context.Context) {
 		func() { t.putBackRejections(rejections) })
 }
 
-// settle handles the error from a write. Data that may already have been committed is not written again,
+// settle handles the error of a write. Data that may already have been committed is not written again,
 // so that nothing is counted twice.
 func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 	switch {
@@ -170,8 +170,8 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRejections puts older rejections back at the front of the queue, because a full queue
-// drops its oldest rejections first.
+// putBackRejections puts rejections back at the front of the queue after a failed write, because a full
+// queue drops its oldest rejections first.
 func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,7 +8,8 @@ const (
 	EndpointPost = "post"
 )
 
-// TrafficKey is the key under which requests are counted. uuid.Nil means unknown.
+// TrafficKey is the combination of values under which requests are counted. An ID that is uuid.Nil is
+// unknown.
 type TrafficKey struct {
 	Partner, Account, Secret uuid.UUID
 	Endpoint, Outcome        string

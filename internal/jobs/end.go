@@ -12,7 +12,7 @@ import (
 
 var errEnded = apperr.New(apperr.Conflict, "job_ended", "This job has already ended. Reload the page.")
 
-// change updates a job's row, whether or not a worker runs the job. It returns errEnded if the job has
+// change updates a job's row, even while a worker is running the job. It returns errEnded if the job has
 // ended.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
@@ -23,7 +23,7 @@ func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error 
 	return result.Error
 }
 
-// end marks a job as cancelled or failed, and calls the handler's Undo. The caller must make sure
+// end marks a job as cancelled or failed, and calls Undo of the job's handler. The caller must make sure
 // that no worker is still writing for the job.
 func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
@@ -35,8 +35,8 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 	return nil
 }
 
-// fail marks a job as failed, and calls the handler's Undo. It writes an audit event whose actor is
-// the service.
+// fail marks a job as failed, and calls Undo of the job's handler. It writes an audit event whose actor
+// is the service.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.JobFailed, failure); err != nil {
 		return err

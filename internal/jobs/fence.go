@@ -25,8 +25,8 @@ import (
 //   - rescue locks the row. If the worker holds the advisory lock, rescue does nothing, because the
 //     worker is in a step and therefore still alive.
 
-// isOurs is the SQL condition that a Run still owns its job. If the condition is false, the Run
-// must not write. owner returns the condition's arguments.
+// isOurs is the SQL condition that a Run still owns its job. If the condition is false, the Run must not
+// write.
 const isOurs = `id = @id AND river_job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.RiverJobID} }
@@ -63,13 +63,12 @@ func (r *Run) hold(tx *gorm.DB) error {
 	return err
 }
 
-// lockShared takes the job's advisory lock in shared mode until the transaction ends.
 func lockShared(tx *gorm.DB, work int64) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('work'), ?)`, lockKey(work)).Error
 }
 
-// lockExclusive takes the job's advisory lock in exclusive mode until the transaction ends. It
-// waits for running steps and blocks new ones.
+// lockExclusive takes the job's advisory lock in exclusive mode until the transaction ends. It waits for
+// the job's current step and prevents further steps.
 func lockExclusive(tx *gorm.DB, work int64) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Error
 }

@@ -84,7 +84,7 @@ func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object
 	return w, err
 }
 
-// Cancel cancels a job that has not ended, and calls the handler's Undo.
+// Cancel cancels a job that has not ended, and calls Undo of the job's handler.
 func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
 	w, err := q.Get(ctx, sc, by.Staff, number)
 	if err != nil {

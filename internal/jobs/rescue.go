@@ -11,15 +11,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded selects jobs that probably no worker is processing. These are jobs in the state running
-// without a recent progress report, and jobs in the state waiting that River will not run again. River
-// does not run a job again if its node died before recording the outcome, or if the River job has no
-// attempts left.
+// stranded is the SQL condition for jobs that probably no worker is processing. These are running jobs
+// without a recent progress report, and waiting jobs that the queue library River will not run again.
 const stranded = `coalesce(heartbeat_at, enqueued_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
-// rescueLoop gives stranded jobs to other workers. The old worker may still be running, but it can
-// no longer write for the job.
+// rescueLoop gives jobs to other workers if their worker has stopped reporting progress. The old worker
+// may still be running, but it can no longer write for the job.
 func (q *Queue) rescueLoop(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()

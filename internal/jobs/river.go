@@ -18,16 +18,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// job contains the arguments of a River job.
 type job struct {
 	Work int64 `json:"work"` // id of the job's row in the table jobs
 }
 
-// Kind returns the kind of the River job.
+// Kind implements river.JobArgs. All River jobs are of the same kind.
 func (job) Kind() string { return "work" }
 
-// newRiver returns River's client. It uses GORM's connections, so that jobs can be inserted and
-// cancelled in GORM's transactions. It polls instead of using LISTEN.
+// newRiver returns a client for the queue library River. The client uses GORM's connections, so that
+// jobs can be inserted and cancelled in GORM's transactions.
 func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(q.do))
@@ -43,21 +42,21 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	return client
 }
 
-// attemptOf returns the number of the current attempt. It counts the attempts of all River jobs for
-// the same row. A River job that replaces another one gets only the remaining attempts.
+// attemptOf returns the number of the current attempt to run a job, including the attempts of earlier
+// River jobs for the same row. A River job that replaces another one gets only the remaining attempts.
 func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
 // retryPolicy waits one second after the first attempt, and one second longer after each further
-// attempt. It uses the system's clock, because River ignores a retry time that is in the past according
-// to that clock.
+// attempt. It uses the system's clock, because River compares the time of the next attempt with that
+// clock.
 type retryPolicy struct{}
 
 func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
-// insertJob inserts a River job for w, with the remaining attempts. From then on, only this River job
-// may write for w.
+// insertJob inserts a River job for w, with the remaining attempts. After that, only this River job may
+// write for w.
 func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {

@@ -31,8 +31,8 @@ func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	return &Run{Job: w, db: db, clock: c}
 }
 
-// Progress stores in memory which phase the job is in and how many units of work are done. A total
-// of 0 means that the total is unknown. beat saves the progress to the database.
+// Progress sets the phase of the job and the number of units of work that are done. If total is 0, the
+// total is unknown. The progress is saved to the database every second.
 func (r *Run) Progress(phase string, done, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,9 +45,9 @@ func (r *Run) progress() map[string]any {
 	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "heartbeat_at": r.clock.Now()}
 }
 
-// Step runs fn in a transaction. If the job fails later, what its steps have written is kept, so that
-// the next attempt does not have to repeat them. A step can take minutes. It does not lock the job's
-// row, so progress can be saved and the job can be cancelled during the step.
+// Step runs fn in a transaction. If the job fails later, the data that fn has written is kept, so that
+// the next attempt does not have to write it again. During a step, which can take minutes, the progress
+// can be saved and the job can be cancelled.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.hold(tx); err != nil {
@@ -69,9 +69,9 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// CommitPgx is like Commit, but commits tx, a pgx transaction in which the job has already written data.
-// It updates the job's row before it calls the function last, because Cancel locks rows in the same
-// order. Rows that Undo changes may be written only by the function last.
+// CommitPgx is like Commit, but commits the pgx transaction tx, in which the job has already written
+// data. Only the function last may write rows that the handler's Undo changes, because Cancel locks the
+// job's row before these rows.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.RiverJobID != nil {
 		args := pgx.NamedArgs(r.progress())
@@ -92,7 +92,7 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 	return postgres.Translate(tx.Commit(ctx))
 }
 
-// beat saves the progress at intervals until ctx ends.
+// beat saves the progress regularly until ctx ends. This shows other workers that the worker is alive.
 func (r *Run) beat(ctx context.Context) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Limits and intervals for jobs. If a worker dies, another worker takes over its job at most
+// These are limits and intervals for jobs. If a worker dies, another worker takes over its job at most
 // heartbeatTimeout plus searchEvery after the last progress report.
 const (
 	// maxConcurrentJobs is the number of jobs that a node runs at the same time. It is small,
@@ -26,8 +26,8 @@ const (
 	// for the same row are counted together.
 	maxAttempts = 5
 
-	// pollInterval is how often a node looks for jobs. With LISTEN, each node would permanently use
-	// one more connection, but jobs that take minutes would start only a second earlier.
+	// pollInterval is how often a node looks for jobs. LISTEN would start a job up to a second earlier,
+	// but each node would permanently use one more connection.
 	pollInterval = time.Second
 	// maxRetryWait is the longest wait between attempts to start River while the database is
 	// unavailable.
@@ -39,7 +39,7 @@ const (
 	// heartbeatTimeout is the time without a progress report after which another worker takes over
 	// the job.
 	heartbeatTimeout = 20 * time.Second
-	// searchEvery is how often a node looks for stranded jobs.
+	// searchEvery is how often a node looks for jobs whose worker has died.
 	searchEvery = 5 * time.Second
 
 	// endTimeout is the maximum time for recording the result of an attempt. It is shorter than
@@ -73,8 +73,8 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// do runs one River job. River stores the error that it returns, so the error must not contain
-// secrets or personal data.
+// do runs one River job. The error that it returns must not contain secrets or personal data, because
+// River stores the error.
 func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 	r, err := q.claim(ctx, j)
 	if errors.Is(err, ErrSuperseded) {
@@ -93,8 +93,8 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 	return q.settle(ctx, j, r, err)
 }
 
-// attempt calls the handler and turns a panic into an error. River would store and log the panic's
-// value, which may contain personal data.
+// attempt calls the job's handler and turns a panic into an error. Otherwise River would store and log
+// the panic's value, which may contain personal data.
 func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,9 +105,8 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim starts an attempt. It returns ErrSuperseded if the job has ended or belongs to another River
-// job. It also returns ErrSuperseded if River gave the same River job to two workers and the other
-// worker is still alive.
+// claim marks a job as running and returns a Run for it. It returns ErrSuperseded if the job has ended,
+// if the job belongs to another River job, or if another worker is still running the job.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job
@@ -170,8 +169,8 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	return errors.New("attempt failed; see the log")
 }
 
-// saveState records the state of a job after an attempt. If this fails, the job is rescued as if
-// its worker had died.
+// saveState records the state of a job after an attempt. If this fails, another worker takes over the
+// job after heartbeatTimeout.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
 		q.log.Warn("saving the state of a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))

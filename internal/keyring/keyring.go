@@ -27,26 +27,28 @@ const KeySize = 32
 type Purpose string
 
 const (
-	// SigningSecret seals partners' HMAC secrets.
+	// SigningSecret is for sealing the partners' signing secrets.
 	SigningSecret Purpose = "signing-secret"
-	// SecondFactor seals the setup keys of users' authenticator apps.
+	// SecondFactor is for sealing the setup keys of users' authenticator apps.
 	SecondFactor Purpose = "second-factor"
-	// LogIn digests the user and the IP address of a login attempt.
+	// LogIn is for digests of the user and the IP address of a login attempt.
 	LogIn Purpose = "log-in"
-	// Lookup digests normalised email addresses and phone numbers.
+	// Lookup is for digests of normalised email addresses and phone numbers.
 	Lookup Purpose = "lookup"
-	// Body digests a post's body, to distinguish a replay from a different post (decision 3).
+	// Body is for digests of the bodies of posts, which distinguish a replay from a different post
+	// (decision 3).
 	Body Purpose = "body"
-	// Uniqueness digests secrets, to keep them unique on the platform (decision 13).
+	// Uniqueness is for digests of signing secrets, which keep them unique on the platform (decision
+	// 13).
 	Uniqueness Purpose = "secret-uniqueness"
 
-	// File seals temporary files, such as a partner's file or an export.
+	// File is for sealing temporary files, such as a partner's file or an export.
 	File Purpose = "file"
-	// VaultCredential digests a node's Vault credential.
+	// VaultCredential is for digests of a node's Vault credential.
 	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
-	// SavedForm seals the values of a form that was submitted after the session had expired.
+	// SavedForm is for sealing the values of a form that was submitted after the session had expired.
 	SavedForm Purpose = "kept-form"
-	// Snapshot seals a node's snapshot on disk.
+	// Snapshot is for sealing a node's snapshot on disk.
 	Snapshot Purpose = "snapshot"
 
 	quotePurpose Purpose = "quote"
@@ -226,10 +228,10 @@ type Sealer struct {
 	purpose Purpose
 }
 
-// Seal calls Keys.Seal with the purpose.
+// Seal encrypts a value for storage with Keys.Seal and the Sealer's purpose.
 func (s Sealer) Seal(owner, plain []byte) []byte { return s.keys.Seal(s.purpose, owner, plain) }
 
-// Open calls Keys.Open with the purpose.
+// Open decrypts a value with Keys.Open and the Sealer's purpose.
 func (s Sealer) Open(owner, value []byte) ([]byte, error) {
 	return s.keys.Open(s.purpose, owner, value)
 }

@@ -23,7 +23,6 @@ const (
 
 var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
 
-// waitingDelivery is a post that is waiting to be stored.
 type waitingDelivery struct {
 	delivery *Delivery
 	deadline time.Time
@@ -47,9 +46,9 @@ type result struct {
 	err     error
 }
 
-// batcher lets concurrent posts share a database transaction. It has no goroutine of its own. When a
-// writer is free, the goroutine of a waiting post stores a group of waiting posts, which may or may not
-// include its own. A post that arrives alone is stored immediately.
+// batcher lets concurrent posts share a database transaction. It has no goroutine of its own: the
+// goroutine of one waiting post stores a group of waiting posts. A post that arrives alone is stored
+// immediately.
 type batcher struct {
 	commit func(context.Context, []*waitingDelivery)
 	size   int
@@ -63,9 +62,9 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver stores a post. It returns by ctx's deadline, with an error if the time was too short. ctx must
-// have a deadline. It must not be cancelled when the client disconnects, because deliver may also use
-// this context to store other posts.
+// deliver stores a post. It returns before the deadline of ctx, with an error if there was not enough
+// time. ctx must have a deadline, and must not be cancelled when the client disconnects, because deliver
+// may also use ctx to store other posts.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
@@ -105,8 +104,8 @@ func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 	}
 }
 
-// commitNext stores the next group and frees the caller's slot. It returns false if the queue is
-// empty.
+// commitNext stores the next group and frees the caller's slot. It returns false if no posts are
+// waiting.
 func (b *batcher) commitNext(ctx context.Context) bool {
 	defer func() { <-b.slots }()
 	// Let goroutines that are about to join the queue run first. This makes groups larger under

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// checkPeriod is the length of the period whose leads are checked at a time.
 	checkPeriod = time.Hour
 	// checkDelay is longer than a post can take to be stored.
 	checkDelay = time.Minute
@@ -23,10 +22,10 @@ const (
 	checkTimeout  = "2min"
 )
 
-// incompleteSQL selects the ids of leads that lack a row in another table, and of rows in other tables
-// whose lead is missing. $1 and $2 are the start and the end of the range of ids that leads received
-// from $3 until $4 can have. $5 and $6 are the range of the ids of quotes issued in the same period.
-// Erased leads have no keys, and sandbox leads have no accrual.
+// incompleteSQL selects the ids of leads that lack a row in another table, and the ids of missing leads
+// for which another table has a row. Leads received from $3 until $4 have ids from $1 until $2. Quotes
+// issued in the same period have ids from $5 until $6. Erased leads have no keys, and sandbox leads have
+// no accrual.
 const incompleteSQL = `
 SELECT l.id FROM leads l
 	LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id >= $1 AND k.lead_id < $2

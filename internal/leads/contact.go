@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewDelivery adds the content of a post to its lead: the consent, the contact record encrypted
-// with key, and the lookup digests. National phone numbers are interpreted as numbers in the lead's
-// country.
+// NewDelivery returns the data to store for a post: the lead with its lookup digests, its consent, and
+// its contact record encrypted with key. A phone number without a country code is interpreted as a
+// number in the lead's country.
 func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key envelope.DataKey) (*Delivery, error) {
 	post.NormalisePhone(lead.Country)
 	c := post.Contact

@@ -27,10 +27,11 @@ var (
 const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1 WHERE l.id = $1`
 
-// Contact decrypts the contact record of a lead. The caller must first record the reason for reading it.
+// Contact decrypts the contact record of a lead. The caller must first record why the contact record is
+// read.
 //
-// Errors: NotFound if there is no such lead in the scope, ErrErased, Unavailable if the keys cannot be
-// used, and ErrDamaged.
+// Contact returns ErrNotFound if there is no such lead in the scope, ErrErased, ErrDamaged, or an
+// Unavailable error if the keys cannot be used at the moment.
 func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
 	c := encryptedContact{lead: lead}
 	e := &c.envelope

@@ -28,7 +28,7 @@ func (c Cursor) String() string {
 	return fmt.Sprintf("%d-%s", c.ReceivedAt.UnixMicro(), id.Format(id.Lead, c.ID))
 }
 
-// ParseCursor parses the text of a cursor. "" is the zero value.
+// ParseCursor parses the text of a cursor. For "", it returns the zero value.
 func ParseCursor(text string) (Cursor, error) {
 	if text == "" {
 		return Cursor{}, nil
@@ -49,14 +49,14 @@ var (
 	latest   = Cursor{ReceivedAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), ID: uuid.Max}
 )
 
-// IsZero reports whether there is no position.
+// IsZero reports whether c is the zero value, which means that there is no position.
 func (c Cursor) IsZero() bool { return c == Cursor{} }
 
 func (c Cursor) compare(d Cursor) int {
 	return cmp.Or(c.ReceivedAt.Compare(d.ReceivedAt), id.Compare(c.ID, d.ID))
 }
 
-// next returns the position that follows c.
+// next returns the position that directly follows c.
 func (c Cursor) next() Cursor {
 	for i := len(c.ID) - 1; i >= 0; i-- {
 		if c.ID[i]++; c.ID[i] != 0 {

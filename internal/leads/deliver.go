@@ -41,7 +41,6 @@ func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored boo
 	return got.receipt, got.stored, got.err
 }
 
-// commit stores a group and sets the result of each post.
 func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
@@ -69,9 +68,8 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 // disabled, because they would be fast at first but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs deliverSQL and returns the attempt IDs of the leads that it stored. Its timeout leaves
-// time for readBack before ctx's deadline. Postgres's own timeout is not enough, because it has no
-// effect when the network is down.
+// insert runs deliverSQL for a group of posts and returns the attempt IDs of the leads that were stored.
+// It stops early enough before ctx's deadline that readBack can still run.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))

@@ -44,7 +44,6 @@ type Receipt struct {
 // read (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
-// receipt returns the receipt for a post whose lead was just stored.
 func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)
 	l := &d.Lead

@@ -40,8 +40,8 @@ type KeyRotation struct {
 	OnProgress func(RotationProgress) // called after each batch
 }
 
-// Rewrap encrypts all lead keys again, with the newest key version of the current wrapper. It does not
-// change the contact records. While it runs, nodes may store leads with the previous version, so Rewrap
+// Rewrap encrypts all lead keys again, with the newest version of the current wrapping key. It does not
+// change the contact records. While Rewrap runs, nodes may store leads with the previous version, so it
 // repeats until there are none.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
@@ -66,8 +66,8 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	}
 }
 
-// Reseal replaces the lookup digests that were made with any other key than the first platform key. It
-// decrypts the leads' contact records, because a digest cannot be converted from one key to another.
+// Reseal replaces the lookup digests that were not made with the first platform key. It decrypts the
+// leads' contact records, because a digest cannot be converted from one key to another.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	err := m.run(ctx, &done, func(ctx context.Context, ids idBatch) (uuid.UUID, RotationProgress, error) {

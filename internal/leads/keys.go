@@ -15,7 +15,7 @@ type KeyUse struct {
 	Leads            int64
 }
 
-// KeyUses counts the leads for each key version. It reads all leads.
+// KeyUses counts the leads for each key version. It reads the keys of all leads.
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT key_wrapper, key_version, count(*) FROM lead_keys GROUP BY 1, 2 ORDER BY 1, 2`)
@@ -26,8 +26,8 @@ func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	return uses, postgres.Translate(err)
 }
 
-// Keys returns the key versions in use, without counts. It is fast however many leads there are,
-// because it skips from one version to the next in the index.
+// Keys returns the key versions in use, without counts. It is fast even if there are many leads, because
+// it skips from one version to the next in the index.
 func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
 			(SELECT key_wrapper, key_version FROM lead_keys ORDER BY key_wrapper, key_version LIMIT 1)

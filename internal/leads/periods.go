@@ -13,8 +13,8 @@ import (
 // longer than most searches.
 const partitionsRefresh = time.Hour
 
-// partitions is a list of the periods of partitions, newest first. It may be out of date, because it
-// only decides where a search divides its period into parts. The parts always cover the whole period.
+// partitions caches the periods of the partitions of leads, newest first. The list may be out of date,
+// because it only determines where a search divides its period into parts.
 type partitions struct {
 	mu     sync.Mutex
 	readAt time.Time
@@ -35,8 +35,7 @@ func (p *partitions) get(ctx context.Context, q postgres.Querier, now time.Time)
 }
 
 // periods divides a period into parts. A search reads the leads of one part after the other until it has
-// found enough. The parts are in descending order, or in ascending order if up is true. Each part covers
-// one window of partitions (see postgres.Windows).
+// found enough. The parts are in descending order, or in ascending order if up is true.
 func (o *Reader) periods(ctx context.Context, from, until time.Time, up bool) (parts []postgres.Period, err error) {
 	now := o.clock.Now()
 	all, err := o.partitions.get(ctx, o.db.Pool, now)

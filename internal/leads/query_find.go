@@ -53,8 +53,7 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 const requestWindow = time.Minute
 
 // FindRequest returns the id of the lead that a request delivered. The request's id contains its time,
-// so the search reads only the leads received in the minute after that time. It needs no index of its
-// own.
+// so the search reads only the leads received in the minute after that time.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	from := id.Time(request)
 	until := from.Add(requestWindow)
@@ -116,7 +115,6 @@ const findPersonSQL = `SELECT received_at, id FROM (
 		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
 
-// personSQL fills in findPersonSQL for a search by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }
 
 func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f SearchResult, err error) {
@@ -143,8 +141,8 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
-// Account returns the account with exactly this partnerId, or a NotFound error if there is no such
-// account in the scope.
+// Account returns the account whose partnerId is exactly identifier. If there is no such account in the
+// scope, it returns a NotFound error.
 func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
 	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// Values of Query.State.
+// These are the values of Query.State.
 const (
 	StateDelivered = "delivered" // not returned, not erased, and not a sandbox lead
 	StateReturned  = "returned"
@@ -111,8 +111,8 @@ type window struct {
 	partners []uuid.UUID
 }
 
-// newWindow returns the window of a query. The cursor is inclusive for a page of newer leads, and
-// exclusive for a page of older leads.
+// newWindow returns the window of a query. For a page of newer leads, the window starts with the cursor.
+// For a page of older leads, it ends before the cursor.
 func newWindow(sc scope.Scope, q Query) window {
 	w := window{from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs()}
 	if q.Partner != uuid.Nil {
@@ -151,7 +151,6 @@ func (w *window) endAt(last Cursor) {
 	}
 }
 
-// split divides a window into the parts that List reads one after the other.
 func (o *Reader) split(ctx context.Context, w window) (parts []window, err error) {
 	periods, err := o.periods(ctx, w.from.ReceivedAt, w.to.ReceivedAt, w.up)
 	for _, p := range periods {

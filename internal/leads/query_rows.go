@@ -40,7 +40,6 @@ func (o *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cur
 		w.each(c, "SELECT one.received_at, one.id", "l.received_at, l.id", most), w.order(), most), c.args...)
 }
 
-// positions runs a query that returns the received_at and the id of each lead.
 func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Cursor, error) {
 	rows, err := o.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
 	if err != nil {
@@ -54,15 +53,14 @@ func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Curs
 	return all, postgres.Translate(err)
 }
 
-// rowsSQL selects the rows of leads by their ids, which are between $2 and $3.
+// rowsSQL selects the leads with the ids $1. All of these ids are between $2 and $3.
 const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
 
-// rows reads the row of each chosen lead, and returns the rows in the order in which the leads were
-// passed. If there are many partitions, planning a single query that chooses the leads and reads their
-// rows would take several times as long.
+// rows returns a Row for each of the chosen leads, in the order of chosen. This is a separate query,
+// because planning a single query that also chooses the leads would take several times as long.
 func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	if len(chosen) == 0 {
 		return nil, nil
@@ -90,11 +88,9 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	return all, postgres.Translate(err)
 }
 
-// horizon determines how many of a window's leads List may examine. examined is the number of leads that
-// count towards the limit. last is the last lead that List may examine, or zero if it may examine the
-// whole window. left is the number of leads that List may still examine. If the window has several
-// partners, each partner gets an equal share of left. The window ends where the first partner has used
-// up its share.
+// horizon determines how far List may read a window, if it may still examine left leads. last is the
+// last lead that List may examine, or zero if it may examine the whole window. examined is the number of
+// leads to subtract from left.
 func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
 	c, each := w.conditions(), left
 	if !w.all {
@@ -120,8 +116,7 @@ func (w window) order() string {
 
 // each returns a query for the first leads in the window. The parameter most is the maximum number of
 // leads for each partner, or in total if the window includes all partners. The query reads the leads of
-// one partner at a time. If it read the leads of several partners at once, Postgres might read those of
-// all partners.
+// one partner at a time, because Postgres might otherwise read the leads of all partners.
 func (w window) each(c *conditions, sel, columns string, most int) string {
 	switch {
 	case w.all:
@@ -156,7 +151,6 @@ func (w window) conditions() *conditions {
 	return c
 }
 
-// limit adds the condition that leads are before or after a position.
 func (c *conditions) limit(compare string, at Cursor) {
 	if at.ID == uuid.Nil { // Postgres plans this faster
 		c.and("l.received_at "+compare+" %s", at.ReceivedAt)
@@ -165,7 +159,6 @@ func (c *conditions) limit(compare string, at Cursor) {
 	c.and("(l.received_at, l.id) "+compare+" (%s, %s)", at.ReceivedAt, at.ID)
 }
 
-// arg adds an argument and returns its placeholder.
 func (c *conditions) arg(value any) string {
 	c.args = append(c.args, value)
 	return fmt.Sprintf("$%d", len(c.args))

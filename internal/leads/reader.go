@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Reader reads leads for the console, without personal data. Store handles deliveries.
+// Reader reads leads for the console, without personal data.
 type Reader struct {
 	db    *postgres.DB
 	keys  *keyring.Keys

@@ -16,22 +16,22 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// oldKeysSQL selects a batch of keys that are not wrapped with the wrapper $3 and version $4.
+// oldKeysSQL selects a batch of lead keys that are not wrapped with version $4 of the wrapper $3.
 const oldKeysSQL = `SELECT lead_id, wrapped_key FROM lead_keys
 	WHERE lead_id > $1 AND lead_id < $2 AND (key_wrapper, key_version) <> ($3, $4) ORDER BY lead_id LIMIT $5`
 
-// rewrapSQL changes a key only if it is still the old one, because the lead may have been erased or
-// rewrapped by another process. It saves the wrapped key that the partner received, so that replays
-// return the same key. $6 and $7 are the first and last id of the batch. With a wider range, Postgres
-// reads all keys in it if the partition has no statistics yet.
+// rewrapSQL changes a lead key only if it is still the old one, because another process may have erased
+// the lead or rewrapped its key. It also saves the wrapped key that the partner received, so that
+// replays return the same key. $6 and $7 are the first and last id of the batch, so that Postgres reads
+// no other keys.
 const rewrapSQL = `UPDATE lead_keys k SET
 		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
 		answered_key = CASE WHEN k.body_digest IS NOT NULL THEN coalesce(k.answered_key, k.wrapped_key) END
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
 	WHERE k.lead_id = n.id AND k.wrapped_key = n.old AND k.lead_id BETWEEN $6 AND $7`
 
-// readBatch runs a query that selects a batch in the order of the primary key. Without statistics,
-// Postgres expects few rows, so it would read and sort the rest of the partition for each batch.
+// readBatch runs a query that selects a batch in the order of the primary key. It disables bitmap scans,
+// because Postgres might otherwise read and sort the rest of the partition for each batch.
 func readBatch[T any](ctx context.Context, pool *pgxpool.Pool, scan pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = off`); err != nil {
@@ -47,13 +47,11 @@ func readBatch[T any](ctx context.Context, pool *pgxpool.Pool, scan pgx.RowToFun
 	return all, postgres.Translate(err)
 }
 
-// wrappedKey is a lead's wrapped key as it is stored.
 type wrappedKey struct {
 	Lead    uuid.UUID
 	Wrapped []byte
 }
 
-// rewrap rewraps a batch of keys.
 func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse) (last uuid.UUID, done RotationProgress, err error) {
 	all, err := readBatch(ctx, m.Leads.pool, pgx.RowToStructByPos[wrappedKey], oldKeysSQL,
 		batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
@@ -102,13 +100,11 @@ const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.p
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
 	WHERE l.id = n.id AND l.state <> 'erased' AND l.id BETWEEN $4 AND $5`
 
-// encryptedContact is a lead's contact record as it is stored.
 type encryptedContact struct {
 	lead, partner uuid.UUID
 	envelope      envelope.Envelope
 }
 
-// reseal replaces the digests of a batch of leads.
 func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.Keys) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
 	all, err := readBatch(ctx, m.Leads.pool, func(row pgx.CollectableRow) (c encryptedContact, err error) {

@@ -21,7 +21,7 @@ type column struct {
 	field func(into *models.Lead) (p any) // the field to scan into; nil if it is not a column of leads
 }
 
-// readableColumns returns the columns of leads that a lead's page may show.
+// readableColumns returns the columns of the table leads that the console may show.
 func readableColumns() []column {
 	return []column{
 		leadUUID("id", func(l *models.Lead) *uuid.UUID { return &l.ID }),
@@ -48,8 +48,8 @@ func readableColumns() []column {
 	}
 }
 
-// internalColumns returns the columns of leads that are never shown: the attempt ID, digests and
-// encrypted data.
+// internalColumns returns the columns of the table leads that are never shown: the attempt ID, digests
+// and encrypted data.
 func internalColumns() []column {
 	return []column{
 		leadUUID("attempt_id", func(l *models.Lead) *uuid.UUID { return &l.AttemptID }),
@@ -61,7 +61,6 @@ func internalColumns() []column {
 	}
 }
 
-// keyColumns returns the columns of lead_keys.
 func keyColumns() []column {
 	return []column{
 		newColumn("salt", "bytea", func(d *Delivery) []byte { return d.Key.Salt }),
@@ -72,7 +71,7 @@ func keyColumns() []column {
 	}
 }
 
-// consentColumns returns the columns of consents that are not also columns of leads.
+// consentColumns returns the columns of the table consents that are not also columns of the table leads.
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
@@ -185,8 +184,8 @@ WITH post AS MATERIALIZED (
 )
 SELECT attempt_id FROM lead`
 
-// statement is deliverSQL with its lists of columns filled in. The field columns contains its parameters
-// in order.
+// statement contains deliverSQL with its lists of columns filled in. The field columns contains the
+// parameters of the SQL statement in order.
 type statement struct {
 	sql     string
 	columns []column
@@ -205,7 +204,6 @@ func newStatement() statement {
 	}
 }
 
-// arguments returns the statement's arguments for a group.
 func (s statement) arguments(rows []*waitingDelivery) []any {
 	args := make([]any, len(s.columns))
 	for i, c := range s.columns {
@@ -214,7 +212,6 @@ func (s statement) arguments(rows []*waitingDelivery) []any {
 	return args
 }
 
-// names returns a comma-separated list of the columns' names, each with a prefix.
 func names(prefix string, columns []column) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -223,8 +220,8 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields returns one pointer for each column. It points to the field of the given lead that receives the
-// column's value.
+// fields returns pointers to the fields of a lead that receive the values of the columns, in the order
+// of the columns.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {

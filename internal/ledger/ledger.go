@@ -41,9 +41,8 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. The parameter why becomes the entry's
-// note. The parameter own is the id of the adjustment, which becomes the entry's reference. The form
-// contains this id, so that submitting the form twice adds only one adjustment. lead is nil if the
+// Adjustment returns an entry that increases or reduces a balance. own is the id of the adjustment. The
+// form contains this id, so that submitting the form twice adds only one entry. lead is nil if the
 // adjustment is not for one lead.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,

@@ -12,7 +12,7 @@ import (
 // Currency is one of the platform's five currencies.
 type Currency uint8
 
-// The numbers are part of sealed quotes and must not change.
+// The numbers of the currencies are part of sealed quotes and must not change.
 const (
 	GBP Currency = iota + 1
 	EUR
@@ -67,7 +67,7 @@ func (a Amount) Decimal() string {
 }
 
 // AppendDecimal appends an amount in the form that the API uses: in major units, without trailing zeros
-// (decision 10). 4560 minor units are 45.6, and 4500 are 45.
+// (decision 10). For 4560 minor units, it appends 45.6, and for 4500, it appends 45.
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')

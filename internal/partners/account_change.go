@@ -42,7 +42,7 @@ func (c AccountChange) check() error {
 	return joinProblems(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
 }
 
-// FindAccount returns a partner's account by its prefixed id.
+// FindAccount finds a partner's account by its ID, such as ac_….
 func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner models.Partner, text string) (models.Account, error) {
 	accountID, err := id.Parse(id.Account, text)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 	})
 }
 
-// lockAccount locks the row of the partner that owns the account, as CreateAccount does. It returns
-// the account and all of the partner's accounts, including this one.
+// lockAccount locks the partner that owns the account, so that the partner's accounts are changed one at
+// a time. It returns the account and all accounts of that partner.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
 	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {
@@ -119,10 +119,9 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount, it also makes a
-// standard account the default if that account becomes active while a sandbox account is the default.
-// The partner is then paid for new leads (decision 25). moveDefault returns the previous default
-// account, or nil if there was none or the default does not change.
+// moveDefault makes the account the default if MakeDefault is set, or if a standard account becomes
+// active while a sandbox account is the default. The partner is then paid for new leads (decision 25).
+// moveDefault returns the previous default account, or nil if there was none or the default stays.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
 	for i, one := range all {

@@ -12,7 +12,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxExpiring is the maximum number of partners that ExpiringBefore returns.
 const maxExpiring = 5
 
 // ExpiringPartner is an approved partner whose valid secrets all have an expiry.

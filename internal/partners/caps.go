@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// countEvery is the interval between counts. It is short enough that a new count finishes before the
-	// previous one is a second old.
+	// countEvery is the interval between counts of leads. It is short enough that a new count finishes
+	// before the previous one is a second old.
 	countEvery = 500 * time.Millisecond
-	// countTimeout is the client-side time limit for a count. The server's timeout does not help if
-	// the network fails.
+	// countTimeout is the client-side time limit for a count. The database server's time limit does not
+	// help if the network fails.
 	countTimeout = 6 * time.Second
 )
 
-// Caps tracks which partners have reached their daily cap. Its count is normally less than a second
-// old. Quotes issued before the cap was reached are still honoured.
+// Caps tracks which partners have reached their daily cap. Its data is normally less than a second old.
+// Quotes that were issued before the cap was reached are still honoured.
 type Caps struct {
 	db     *postgres.DB
 	clock  clock.Clock
@@ -31,8 +31,8 @@ type Caps struct {
 	last   atomic.Pointer[capCount]
 }
 
-// capCount is the count for one UTC day. It is ignored on the next day, so that no partner stays
-// capped if the database is down at midnight.
+// capCount contains the partners that have reached their cap on one UTC day. It is ignored on the next
+// day, so that no partner stays capped if the database is down at midnight.
 type capCount struct {
 	at      time.Time // when the count was made
 	day     time.Time // midnight UTC; zero before the first count
@@ -41,7 +41,7 @@ type capCount struct {
 
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
-// NewCaps returns a Caps that has no count yet. No caps apply until the first count finishes.
+// NewCaps returns a Caps without a count. No cap applies until the first count finishes.
 func NewCaps(db *postgres.DB, c clock.Clock, log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
 	caps.last.Store(&capCount{at: c.Now()})
@@ -57,10 +57,10 @@ func (c *Caps) Reached(p *Partner) bool {
 	return last.day.Equal(dayOf(c.clock.Now())) && last.reached[p.ID]
 }
 
-// Age returns the age of the count, or the time since NewCaps if there is no count yet.
+// Age returns the age of the latest count, or the time since NewCaps if there is no count yet.
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
-// Run counts twice a second until ctx is cancelled. If counting fails, the last count stays in use
+// Run calls Count twice a second until ctx is cancelled. If Count fails, the previous count stays in use
 // until the UTC day ends.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
@@ -83,8 +83,8 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count finds the partners that have reached their daily cap. If it has to read many ledger
-// entries, it adds them to daily_lead_counts, so that later counts have fewer to read.
+// Count finds the partners that have reached their daily cap. If it has to read many ledger entries, it
+// adds them to the table daily_lead_counts, so that later counts read fewer entries.
 func (c *Caps) Count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

@@ -24,14 +24,16 @@ const anyVersion = math.MinInt
 // the old and new values for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
-// set adds a column if its value changes.
+// set records a new value for a column, unless the value stays the same. field is the name of the value
+// in the audit log.
 func (e *edit) set(column, field string, had, wants any) {
 	if had != wants {
 		e.record(column, wants, field, had, wants)
 	}
 }
 
-// record adds a column whose value is formatted differently in the audit log.
+// record records a new value for a column. before and after are the old and new values for the audit
+// log.
 func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
@@ -39,8 +41,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change locks a partner's row, calls the function do, and writes the edit that it returns. It fails if
-// version is neither anyVersion nor the row's version.
+// change locks a partner's row, calls do, and writes the edit that do returns. It fails if the partner
+// has changed since the given version, unless version is anyVersion.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),
@@ -76,13 +78,12 @@ func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Par
 	return row, found.Error
 }
 
-// write updates columns of a row and increments the row's version.
 func (s *Service) write(tx *gorm.DB, row any, columns map[string]any) error {
 	columns["updated_at"], columns["row_version"] = s.clock.Now(), gorm.Expr("row_version + 1")
 	return tx.Model(row).Updates(columns).Error
 }
 
-// SetStatus is SetStatusAt without the version check.
+// SetStatus is like SetStatusAt, but does not check the version.
 func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UUID, to models.PartnerStatus) error {
 	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// constraints maps the schema's constraints to errors. This package's checks return the same
-// errors, but two concurrent requests can both pass a check.
+// constraints returns the error to report for each database constraint that a change can violate. Checks
+// in this package return these errors first, but two concurrent requests can both pass a check.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"partners_slug_key":          errSlugTaken,

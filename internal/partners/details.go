@@ -28,7 +28,7 @@ type Contact struct {
 	Phone string `json:"phone,omitempty"`
 }
 
-// Contacts returns a partner's contacts, or nil if the column cannot be read.
+// Contacts returns a partner's contacts, or nil if they cannot be decoded.
 func Contacts(p models.Partner) []Contact {
 	var out []Contact
 	if json.Unmarshal([]byte(p.Contacts), &out) != nil {
@@ -78,7 +78,6 @@ func (d Details) check() error {
 	return joinProblems(problems...)
 }
 
-// contactField returns the name of a form field for the contact in row i, counting empty rows.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
 func (c Contact) check(i int) []*apperr.Error {

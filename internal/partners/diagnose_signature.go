@@ -15,13 +15,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxTried is the maximum number of secrets that a signature is checked against, newest first.
+// maxTried is the maximum number of secrets that DiagnoseSignature tries. It tries the newest ones.
 const maxTried = 100
 
-// DiagnoseSignature finds the secret that a signature was made with. If no secret matches, it looks
-// for the mistake in the signature. It tries the partner's newest secrets, including expired and
-// revoked ones. The post is not stored. body comes from a form, in which browsers end every line
-// with CR LF, so it is tried with LF as well.
+// DiagnoseSignature finds the secret that a signature was made with. If no secret matches, it looks for
+// the mistake in the signature. It tries the partner's newest secrets, including expired and revoked
+// ones. It does not store the post. The body comes from a form, in which browsers end every line with CR
+// LF, so DiagnoseSignature tries the body with LF as well.
 func (s *Service) DiagnoseSignature(
 	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
 ) (diagnose.Diagnosis, error) {

@@ -75,16 +75,16 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 	return platform
 }
 
-// Price is partner pricing (decisions 4, 5).
+// Price is a partner's own adjustment, exclusions and cap (decisions 4, 5).
 type Price struct {
 	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
 	AgreedAt     time.Time // when the partner last got pricing after having none
 }
 
-// agreementGrace is a grace period that starts at AgreedAt. Quotes issued at the shared base URL
-// during this period are still honoured, because nodes' clocks can differ by up to quote.MaxAhead,
-// and new pricing takes a moment to be committed and loaded.
+// agreementGrace is a period that starts at AgreedAt. Quotes that the shared base URL issues during this
+// period are still honoured, because the clocks of nodes can differ by up to quote.MaxAhead, and because
+// new pricing takes a moment to reach all nodes.
 const agreementGrace = 2 * quote.MaxAhead
 
 // InEffect reports whether partner pricing applies to a quote that was issued at the given time
@@ -93,7 +93,6 @@ func (p *Price) InEffect(issued time.Time) bool {
 	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
 }
 
-// none reports whether the pricing has no adjustment, no exclusions and no cap.
 func (p *Price) none() bool {
 	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
@@ -111,14 +110,15 @@ func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.expiresAt.IsZero() || now.Before(s.expiresAt))
 }
 
-// Verify reports, in constant time, whether the claim was signed with the secret.
+// Verify reports whether the secret signed a post with the given claim and body. It compares signatures
+// in constant time.
 func (s *Secret) Verify(claim signing.Claim, body []byte) bool {
 	v := s.verifiers.Get().(*signing.Verifier)
 	defer s.verifiers.Put(v)
 	return v.Verify(claim, body)
 }
 
-// Verify returns the partner's valid secret that signed the claim, or nil.
+// Verify returns the partner's valid secret with which the post was signed, or nil if there is none.
 func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secret {
 	for _, s := range p.Secrets {
 		if s.Active(now) && s.Verify(claim, body) {
@@ -133,12 +133,12 @@ func (p *Partner) CanSign(now time.Time) bool {
 	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.Active(now) })
 }
 
-// UnreadableSecrets lists the active secrets that no configured platform key can decrypt. Posts
-// signed with them are rejected. Other posts are not affected.
+// UnreadableSecrets lists the active secrets that no configured platform key can decrypt. Posts signed
+// with these secrets are rejected. Other posts are not affected.
 func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
 
-// UnreadablePrices lists the partner pricing that cannot be read. Partners whose pricing cannot be
-// read get no prices. Other partners are not affected.
+// UnreadablePrices lists the partners whose pricing cannot be read. Their pings get no price. Other
+// partners are not affected.
 func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 
 // BySlug returns the partner whose base URL contains the slug, or nil.

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Maximum lengths of text fields, in code points.
+// These are the maximum lengths of text fields, in code points.
 const (
 	maxLine  = 200
 	maxLines = 2000
@@ -26,9 +26,9 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// joinProblems combines the problems in a form into one error, or returns nil if all of them are
-// nil. The error's message contains the messages of all problems, because the command line shows
-// only the message. The code and reason come from the first problem.
+// joinProblems combines the problems in a form into one error, or returns nil if all of them are nil.
+// The error's message contains the messages of all problems, because the command line shows only the
+// message.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
@@ -66,7 +66,6 @@ var (
 	errNoAccountName = invalid("name", apperr.Required, "name", "Enter a name for the account.")
 )
 
-// checkName checks a name. If the name is empty, checkName returns the given error.
 func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
 		return missing
@@ -81,7 +80,6 @@ func checkLine(field, what, text string) *apperr.Error {
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters.", what, maxLine))
 }
 
-// checkLines is like checkLine, but for text that can have several lines.
 func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters except line breaks.", what, maxLines))
@@ -97,7 +95,6 @@ func checkText(field, text string, most int, rejected func(rune) bool, message s
 	return nil
 }
 
-// lines trims text from a form and replaces CR LF with LF.
 func lines(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// foldAt is the number of ledger entries that a count must find before it adds them to
+	// foldAt is the number of uncounted ledger entries at which a count adds them to the table
 	// daily_lead_counts. A lower number would make counts cheaper, but writes more frequent.
 	foldAt = 1_000
 	// rollUpLimit is the maximum number of ledger entries that a count reads. It is also the
@@ -25,19 +25,18 @@ const (
 	retentionDays = 7
 )
 
-// errFoldBehind means that a count would have to read more than rollUpLimit entries.
 var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", rollUpLimit)
 
-// byIndex makes Postgres use indexes, and plan each statement for its arguments. Otherwise it could
-// reuse a plan that it cached while the tables were small, and scan whole tables or lock all
-// partitions of the ledger.
+// byIndex is a statement that makes Postgres use indexes, and plan each statement for its arguments.
+// Otherwise, Postgres could reuse a plan that it cached while the tables were small. It might then scan
+// whole tables or lock all partitions of the ledger.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// uncounted begins a statement with two subqueries. The first selects the ledger entries that are not in
-// daily_lead_counts yet. The second counts each partner's accruals among these entries for the UTC day
-// that begins at $1. Sandbox leads have no entries (decision 25). Entries before $3 are left out,
-// because their days are no longer in daily_lead_counts. The rest of the statement must itself read
-// daily_lead_counts, so that entries and counts come from the same point in time.
+// uncounted begins an SQL statement with two subqueries. The first selects the ledger entries that are
+// not in daily_lead_counts yet. The second counts each partner's accruals among these entries for the
+// UTC day that begins at $1. Entries before $3 are left out, because daily_lead_counts no longer
+// contains their days. The rest of the statement must itself read daily_lead_counts, so that entries and
+// counts come from the same point in time.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
@@ -47,7 +46,6 @@ WITH uncounted AS MATERIALIZED (
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $1 + interval '24 hours' GROUP BY partner_id
 )`
 
-// retainedSince returns the first day whose counts are retained.
 func retainedSince(today time.Time) time.Time { return today.AddDate(0, 0, -retentionDays) }
 
 // reachedSQL selects the partners that have reached their caps. It also counts the entries that are
@@ -105,15 +103,15 @@ const (
 	foldSettle = `UPDATE daily_lead_counts_state SET settling_to = $1, writers = ARRAY(SELECT virtualtransaction ` + ledgerWriters + `) WHERE only_row`
 )
 
-// foldLeadCounts adds ledger entries to daily_lead_counts and reports whether it added any. It adds
-// each entry exactly once.
+// foldLeadCounts adds ledger entries to daily_lead_counts and reports whether it added any. It adds each
+// entry exactly once.
 //
-// Entries are not committed in the order of their ids, so this takes two steps. The first step
-// records the latest id and the transactions that are currently writing to the ledger. When these
-// transactions have ended, no more entries with this id or a lower one can appear. The second step
-// then adds all entries up to this id. Counts read the later entries from the ledger itself.
+// Entries are not committed in the order of their ids, so this takes two steps. The first step records
+// the latest id and the transactions that are currently writing to the ledger. When these transactions
+// have ended, no more entries with this id or a lower one can appear. The second step then adds all
+// entries up to this id. Entries with a higher id are counted in the ledger itself.
 //
-// Only one node at a time does this. Posts do not wait for it.
+// Only one node at a time runs these steps. Posts do not wait for them.
 func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		var mine bool

@@ -89,9 +89,8 @@ func (s *Service) Link(
 }
 
 // ByLink returns the partner that a token's link belongs to, and the partner's accounts, with the
-// default account first. ByLink needs no scope, because the token itself grants access. It returns
-// the same NotFound error whether the token is malformed, unknown or revoked, or its partner is
-// suspended. Malformed tokens are rejected without a query.
+// default account first. It needs no scope, because the token itself grants access. It returns the same
+// NotFound error whether the token is malformed, unknown or revoked, or its partner is suspended.
 func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
@@ -120,7 +119,8 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 	return partner, nil
 }
 
-// unavailable wraps a database error, so that the page does not report the link as unknown.
+// unavailable converts a database error to an error that asks the user to try again, so that the page
+// does not say that the link does not exist.
 func unavailable(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {

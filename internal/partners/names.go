@@ -11,10 +11,10 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// namesLock serializes the creation of slugs and partnerIds, because no constraint can detect that
-// two new names look alike. People read names out over the phone and copy them by hand. If two
-// names looked alike, one partner's posts could be attributed to another partner. Names are
-// compared in the form that the ..._likeness indexes use.
+// namesLock serializes the creation of slugs and partnerIds, because no constraint can detect that two
+// new names look alike. People read names out over the phone and copy them by hand. If two names looked
+// alike, one partner's posts could be attributed to another partner. The ..._likeness indexes contain
+// names in the form in which they are compared.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
 var (
@@ -29,7 +29,6 @@ var (
 		"This partnerId is too similar to an existing one. Some characters count as equal: 0 and o; 1, i and l; dot, hyphen and underscore. Choose another partnerId.")
 )
 
-// similarity is the result of comparing a new name with existing ones.
 type similarity struct{ Same, SameFolded, Similar bool }
 
 func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {

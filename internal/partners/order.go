@@ -51,7 +51,6 @@ type position struct {
 	id  uuid.UUID
 }
 
-// listRow is a row returned by the query from order.list.
 type listRow struct {
 	Found int64 // number of matching partners, at most countBound+1
 	AsOf  *time.Time
@@ -94,7 +93,6 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
 }
 
-// cursor encodes a row's position, for links to other pages.
 func (o order) cursor(row listRow) string {
 	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // never fails, because it encodes only strings
 	return base64.RawURLEncoding.EncodeToString(text)

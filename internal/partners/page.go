@@ -50,7 +50,6 @@ type Page struct {
 	AsOf         time.Time // end of the 30 days that Leads and Payouts cover; zero before the first rollup
 }
 
-// countBound is the largest number of matching partners that Page counts.
 const countBound = 10_000
 
 // Page returns a page of partners in a single query. The platform partner is not included.

@@ -61,8 +61,8 @@ type Service struct {
 	policy PricePolicy
 }
 
-// NewService returns a Service that seals secrets with keys. In the audit log, audit.Service is the actor
-// of its changes, unless By sets another actor.
+// NewService returns a Service that seals secrets with the given keys. Its changes are attributed to
+// audit.Service, unless By sets another actor.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }
@@ -170,8 +170,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, postgres.Translate(err)
 }
 
-// Find returns the partner with the given slug or prefixed id. It does not find the platform
-// partner, which has no secrets and always uses the platform's default signing mode (decision 13).
+// Find returns the partner with the given slug or ID. It does not find the platform partner, which has
+// no secrets and always uses the platform's default signing mode (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {

@@ -60,8 +60,8 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns partners that have a proposal, at most as many as size says. The parameter except is the id of a
-// user whose own proposals are omitted.
+// PriceProposals returns up to size partners that have a proposal. It omits the proposals of the user
+// whose ID is except.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -93,7 +93,6 @@ func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
 	return p, nil
 }
 
-// propose records a change for another user to approve.
 func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price, e edit) error {
 	if s.by.Staff == uuid.Nil {
 		return errNoStaff
@@ -158,8 +157,8 @@ func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, pr
 	})
 }
 
-// decide removes the proposal and calls the function do in the same transaction. It fails if the
-// proposal that the user saw no longer exists.
+// decide removes a proposal and calls do, in one transaction. It fails if the proposal that the user saw
+// no longer exists.
 func (s *Service) decide(
 	ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error,
 ) error {
@@ -196,7 +195,6 @@ func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	return all
 }
 
-// priceEdit returns the differences between the current pricing and a new one.
 func priceEdit(had Pricing, to Price) (e edit) {
 	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
 	e.set("daily_lead_cap", "daily_cap", capText(had.DailyLeadCap), capText(to.DailyLeadCap))
@@ -204,7 +202,6 @@ func priceEdit(had Pricing, to Price) (e edit) {
 	return e
 }
 
-// replacePrice writes partner pricing and its audit event.
 func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had Pricing, to Price, e edit) error {
 	if to.AgreedAt = had.AgreedAt; had.none() {
 		to.AgreedAt = s.clock.Now()

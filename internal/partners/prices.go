@@ -78,8 +78,8 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own Pricing, err error) {
 	return own, nil
 }
 
-// priceOf converts a row. If its exclusions cannot be read, it returns an error and a price that
-// excludes everything, because a missing price is better than a wrong one.
+// priceOf converts a database row to a Price. If the exclusions cannot be read, priceOf returns an error
+// and a Price that excludes everything, because a missing price is better than a wrong one.
 func priceOf(row models.PartnerPrice) (p Price, err error) {
 	p.Adjustment, p.AgreedAt = row.Adjustment, row.AgreedAt
 	if row.DailyLeadCap != nil {
@@ -142,7 +142,6 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 	}).Create(&row).Error
 }
 
-// priceRow converts a price to a row.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // encodes nil as an empty list, not as null
 	row = models.PartnerPrice{
@@ -160,7 +159,7 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
 	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d million, or leave it empty for no cap.", MaxDailyLeads/1_000_000))
 
-// readPrice parses the form. If there are several problems, its error contains all of them.
+// readPrice parses a form. If the form has several problems, the error contains all of them.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses returns the number of signing secrets sealed with each platform key, including revoked
-// secrets.
+// SealUses returns the number of signing secrets that are sealed with each platform key. Revoked secrets
+// are included.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
 	if err != nil {

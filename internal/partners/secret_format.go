@@ -23,7 +23,6 @@ func checkLabel(label string) *apperr.Error {
 	return checkLine("label", "label", strings.TrimSpace(label))
 }
 
-// checkImported rejects secrets that are malformed or easy to guess.
 func checkImported(plain string) *apperr.Error {
 	const advice = "Import one with at least 32 random characters, or create a new secret."
 	bad := func(reason, message string) *apperr.Error {
@@ -56,7 +55,6 @@ func isExample(plain string) bool {
 	return slices.Contains(examples, strings.ToLower(plain))
 }
 
-// repeats reports whether a text is a repeated pattern.
 func repeats(plain string) bool {
 	for piece := 1; piece <= len(plain)/2; piece++ {
 		if plain[piece:] == plain[:len(plain)-piece] {
@@ -88,7 +86,8 @@ func secretHint(plain string) (prefix, last string) {
 	return prefix, string(runes[len(runes)-4:])
 }
 
-// GenerateSecret returns a random 256-bit secret in base62. It avoids modulo bias.
+// GenerateSecret returns a random 256-bit secret in base62. All characters after the prefix are equally
+// likely.
 func GenerateSecret() string {
 	out := []byte(secretPrefix)
 	var buf [64]byte

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The states of a secret that StateOf returns.
+// These are the states of a secret that StateOf returns.
 const (
 	StateActive   = "active"
 	StateExpiring = "expiring" // valid, but has an expiry
@@ -61,9 +61,9 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
 }
 
-// mayRotate returns an error if another rotation is in progress. It also returns an error if the
-// rotation would expire the newest secret before that secret can reach the partner. This happens if
-// two rotations without an overlap run concurrently.
+// mayRotate returns an error if another rotation is in progress, or if the rotation would expire the
+// newest secret before that secret can reach the partner. This can happen if two rotations without an
+// overlap run at the same time.
 func mayRotate(active *gorm.DB, expiring int64, ends time.Time) error {
 	if expiring > 0 {
 		return errOverlap

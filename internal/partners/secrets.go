@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DefaultOverlap is how long older secrets stay valid after a rotation, unless the user chooses
-// another overlap.
+// DefaultOverlap is how long a partner's older secrets stay valid after a rotation, unless the user
+// chooses another period.
 const DefaultOverlap = 24 * time.Hour
 
 var (
@@ -51,7 +51,6 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 	return s.addAlone(ctx, "secret.import", partner, label, plain)
 }
 
-// addAlone adds a secret and leaves the others unchanged.
 func (s *Service) addAlone(
 	ctx context.Context, action string, partner models.Partner, label, plain string,
 ) (out CreatedSecret, err error) {
@@ -64,7 +63,6 @@ func (s *Service) addAlone(
 	return out, err
 }
 
-// auditSecret writes an audit event with the secret's label and last characters.
 func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecret, more map[string]any) error {
 	after := map[string]any{"label": row.Label, "last_four": row.LastFour}
 	maps.Copy(after, more)
@@ -120,7 +118,7 @@ func (s *Service) Secrets(ctx context.Context, partner models.Partner) ([]models
 	return out, postgres.Translate(err)
 }
 
-// FindSecret returns a partner's secret by its prefixed id.
+// FindSecret finds a partner's secret by its ID, such as sk_….
 func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text string) (models.SigningSecret, error) {
 	secretID, err := id.Parse(id.Secret, text)
 	if err != nil {
@@ -168,9 +166,9 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	return CreatedSecret{SigningSecret: row, Plain: plain}, nil
 }
 
-// checkKeys fails if an active secret was sealed with a platform key that is not configured here.
-// In that case, the nodes' platform keys differ from this process's keys, and the nodes could not
-// decrypt a secret sealed here.
+// checkKeys fails if an active secret was sealed with a platform key that is not configured in this
+// process. In that case, the nodes use other platform keys and could not decrypt a secret that this
+// process seals.
 func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {

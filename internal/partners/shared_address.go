@@ -19,8 +19,8 @@ var errAddressFull = clash("shared_address_full", "shared_base_url",
 	fmt.Sprintf("The shared base URL is already on for %d partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedBaseURL))
 
-// SharedAddresses returns how many of the MaxSharedBaseURL slots are in use on the whole platform.
-// It needs no scope, because it reveals nothing about a single partner.
+// SharedAddresses returns the number of partners that can use the shared base URL, out of at most
+// MaxSharedBaseURL. It needs no scope, because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
 	return n, postgres.Translate(err)
@@ -32,8 +32,8 @@ func sharedAddresses(db *gorm.DB) (int, error) {
 	return int(n), err
 }
 
-// sharedAddressHasSlot reports whether a slot is free. It takes a lock, so that two transactions
-// cannot both use the last slot.
+// sharedAddressHasSlot reports whether one more partner can use the shared base URL. It takes a lock, so
+// that two transactions cannot both add the last partner.
 func sharedAddressHasSlot(tx *gorm.DB) (bool, error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
 		return false, err

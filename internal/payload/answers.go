@@ -8,9 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// answers reads the answers to the questions in the partner's own form. The answers are an object whose
-// values can be anything. They are returned as sent. Each kind of problem is reported once, with
-// "answers" as its path, because a longer path would reveal the keys that were sent.
+// answers reads the object with the answers to the partner's own form, and returns it as sent. The path
+// of a problem is only "answers", because a longer path would reveal the keys that were sent.
 func (p *problems) answers(f field) []byte {
 	object, ok := p.object(f)
 	if !ok {
@@ -33,7 +32,8 @@ func (p *problems) answers(f field) []byte {
 	return bytes.Clone(f.raw)
 }
 
-// escapesNUL reports whether valid JSON contains U+0000, which valid JSON always escapes.
+// escapesNUL reports whether valid JSON contains the character U+0000. Valid JSON always escapes this
+// character.
 func escapesNUL(json []byte) bool {
 	for {
 		at := bytes.IndexByte(json, '\\')

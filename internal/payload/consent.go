@@ -8,18 +8,17 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// affirmative is the message that the specification requires if acknowledged is not the JSON
-// literal true.
+// affirmative is the message for a post whose consent does not contain "acknowledged": true. The
+// specification requires this message.
 const affirmative = "affirmative consent acknowledged: true is required"
 
-// consentFields contains the unparsed members of the consent object.
 type consentFields struct {
 	acknowledged, acknowledgedAt, disclosureText raw
 	recipientHash, formCertURL, thirdPartyLead   raw
 }
 
-// consent reads the consent record. If consent is not an object, the problem is reported
-// on acknowledged, which is then missing (decision 17).
+// consent reads the consent record. If consent is not an object, the problem is reported for the field
+// acknowledged, which is then missing (decision 17).
 func (p *problems) consent(f *postFields) Consent {
 	in, isObject := consentFields{}, true
 	if f.consent != nil {
@@ -74,8 +73,8 @@ func pickConsent(object members) consentFields {
 	return f
 }
 
-// acknowledged accepts only the literal true inside an object, so that lenient parsing
-// can never accept a lead without consent.
+// acknowledged accepts only the JSON literal true in an object, so that no lead without consent is ever
+// accepted.
 func (p *problems) acknowledged(f field, inObject bool) {
 	code := apperr.InvalidType
 	switch {
@@ -115,7 +114,7 @@ func isSHA256(text []byte) bool {
 	return true
 }
 
-// certURL reads the URL of the certificate. It does not fetch the URL.
+// certURL reads the URL of a certificate. It does not fetch the URL.
 func (p *problems) certURL(f field) string {
 	text, ok := p.text(f, maxCertURL)
 	if ok && !isPlainHTTPS(string(text)) {

@@ -2,13 +2,10 @@ package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// contactFields contains the unparsed members of the contact object.
 type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
 }
 
-// contact reads the consumer's email address, name and phone number, each from contact or from
-// one of its alternative fields.
 func (p *problems) contact(f *postFields) Contact {
 	var in contactFields
 	if object, ok := p.object(field{raw: f.contact, name: "contact"}); ok {

@@ -29,9 +29,9 @@ func NormaliseEmail(address string) string {
 	return local + domain
 }
 
-// EmailForms returns the forms of an address that lookup digests may have been made from. The
-// first is the normalised form. The others are needed for older leads, whose addresses were only
-// converted to lower case before their digests were made.
+// EmailForms returns all forms of an address from which lookup digests may have been made. The first is
+// the normalised form. The others are needed for older leads, whose addresses were only converted to
+// lower case before their digests were made.
 func EmailForms(address string) []string {
 	normalised := NormaliseEmail(address)
 	earlier := []string{strings.ToLower(strings.TrimSpace(address))}
@@ -58,7 +58,7 @@ func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// Maximum lengths in octets, from RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4).
+// These are maximum lengths in octets, from RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4).
 const (
 	maxLocalPart = 64
 	maxDomain    = 255
@@ -131,7 +131,6 @@ func isDomain(domain []byte) bool {
 	return true
 }
 
-// isAddressLiteral reports whether domain is an IP address in brackets.
 func isAddressLiteral(domain []byte) bool {
 	inner, opened := bytes.CutPrefix(domain, []byte{'['})
 	inner, closed := bytes.CutSuffix(inner, []byte{']'})
@@ -143,7 +142,6 @@ func isAddressLiteral(domain []byte) bool {
 	return err == nil && ip.Zone() == "" && ip.Is4() == !tagged
 }
 
-// isLetter reports whether r is an ASCII letter or a visible non-ASCII character.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z'

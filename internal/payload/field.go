@@ -13,10 +13,10 @@ import (
 // noLimit is the limit for strings whose length is limited by another rule.
 const noLimit = math.MaxInt
 
-// raw is the JSON of one value, or nil if the field is absent. It aliases the body.
+// raw is the JSON of one value, or nil if the field is absent. It shares memory with the body.
 type raw []byte
 
-// given returns nil if r is null, because null means the same as an absent field (decision 17).
+// given returns nil if r is null, because null has the same meaning as an absent field (decision 17).
 func (r raw) given() raw {
 	if len(r) > 0 && r[0] == 'n' {
 		return nil
@@ -33,8 +33,7 @@ func (r raw) filled() raw {
 	return r
 }
 
-// field is a value and the name under which it was sent. The path of a problem is made from the
-// name.
+// field is a value and the name under which it was sent. Problems refer to the field by this name.
 type field struct {
 	raw
 	parent string // "" at the top level
@@ -60,18 +59,16 @@ func first(alternatives ...field) field {
 	return alternatives[0]
 }
 
-// problems collects the problems of a payload, with at most one entry per field except for
-// answers. Each method reads one kind of field and adds any problem that it finds. An absent
-// field is not a problem.
+// problems collects the problems of a payload, with at most one entry per field except for answers. Each
+// method reads one kind of field and adds any problem that it finds.
 type problems []apperr.Field
 
 func (p *problems) add(f field, code apperr.FieldCode, message string) {
 	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
 }
 
-// text reads a string. The string can have at most limit code points. It cannot contain U+0000, which
-// Postgres cannot store. The result may alias the body. It returns false if the field is absent or was
-// rejected.
+// text reads a string of at most limit code points. It returns false if the field is absent or was
+// rejected. It rejects U+0000, which Postgres cannot store. The result may share memory with the body.
 func (p *problems) text(f field, limit int) ([]byte, bool) {
 	if f.raw == nil {
 		return nil, false
@@ -102,7 +99,6 @@ func (p *problems) tooLong(f field, limit int) {
 	p.add(f, apperr.TooLong, "must be at most "+strconv.Itoa(limit)+" characters long")
 }
 
-// object returns the members of an object, and false if the field is absent or not an object.
 func (p *problems) object(f field) (members, bool) {
 	if f.raw == nil {
 		return members{}, false
@@ -114,9 +110,8 @@ func (p *problems) object(f field) (members, bool) {
 	return m, ok
 }
 
-// postcode reads a postal code: trimmed, 1 to 16 characters, without control characters. It does
-// not check the code against the country's format, because consumers type it in many ways
-// (decision 9).
+// postcode reads a postal code, which must have 1 to 16 characters after trimming and no control
+// characters. It accepts all formats, because consumers type postal codes in many ways (decision 9).
 func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
 		p.add(f, apperr.InvalidType, "must be a string, because a number loses leading zeros")
@@ -160,7 +155,6 @@ func (p *problems) country(f field) ([2]byte, bool) {
 	return code, ok
 }
 
-// notAnObject returns the problem to report if the payload is valid JSON but not an object.
 func notAnObject() apperr.Field {
 	return apperr.Field{Code: apperr.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// instant reads an RFC 3339 time and converts it to UTC.
 func (p *problems) instant(f field) (time.Time, bool) {
 	text, ok := p.text(f, maxAcknowledgedAt)
 	if !ok {
@@ -20,9 +19,9 @@ func (p *problems) instant(f field) (time.Time, bool) {
 	return at, ok
 }
 
-// parseRFC3339 reads a time and converts it to UTC. Lower-case t and z are valid. Years
-// outside 1 to 9999 in UTC are rejected, because they cannot be formatted or stored in
-// Postgres. Leap seconds are rejected, because time.Time cannot represent them.
+// parseRFC3339 parses a time and converts it to UTC. Lower-case t and z are valid. Years outside 1 to
+// 9999 in UTC are rejected, because they cannot be formatted or stored in Postgres. Leap seconds are
+// rejected, because time.Time cannot represent them.
 func parseRFC3339(text []byte) (time.Time, bool) {
 	upper := bytes.ToUpper(text)
 	if !isRFC3339(upper) {
@@ -33,8 +32,8 @@ func parseRFC3339(text []byte) (time.Time, bool) {
 	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
 }
 
-// isRFC3339 checks the form, because time.Parse also accepts a one-digit hour, a comma before the
-// fraction, and an offset of 24 hours or 60 minutes.
+// isRFC3339 checks the format of a time, because time.Parse also accepts a one-digit hour, a comma
+// before the fraction, and an offset of 24 hours or 60 minutes.
 func isRFC3339(text []byte) bool {
 	const form = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {

@@ -1,6 +1,5 @@
 package payload
 
-// locationFields contains the unparsed members of the location object.
 type locationFields struct {
 	postcode, postalCode, address, streetAddress, country raw
 }

@@ -8,7 +8,7 @@ package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// Rejections, with the specification's messages. ErrPing and ErrPost are returned as
+// These errors have the messages that the specification requires. ErrPing and ErrPost are returned as
 // copies that list every problem, in the order of the specification's field tables.
 var (
 	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload")
@@ -16,7 +16,7 @@ var (
 	ErrPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload")
 )
 
-// Maximum string lengths, in code points (decision 17). A longer string is rejected with
+// These are maximum string lengths, in code points (decision 17). A longer string is rejected with
 // too_long, and never truncated.
 const (
 	maxUrgency        = 64

@@ -2,10 +2,10 @@ package payload
 
 import "github.com/nyaruka/phonenumbers"
 
-// NormalisePhone converts a phone number that was sent in a field other than phoneE164. It reads
-// the number as if it were dialled in country, which is the lead's country as two upper-case
-// letters. NormalisePhone sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that it
-// cannot convert remains unchanged and flagged (decision 17).
+// NormalisePhone converts the phone number to E.164 format, unless it was sent as phoneE164. It reads
+// the number as if it were dialled in country, which is the lead's country as two upper-case letters. It
+// sets Contact.PhoneE164 and clears Contact.PhoneFlagged. If it cannot convert the number, it changes
+// nothing (decision 17).
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact
 	if !c.PhoneFlagged {
@@ -28,7 +28,6 @@ func E164(phone, country string) (text string, ok bool) {
 	return text, isE164(text)
 }
 
-// isE164 reports whether text is a plus sign followed by 2 to 15 digits, without a leading zero.
 func isE164(text string) bool {
 	if len(text) < 3 || len(text) > 16 || text[0] != '+' || text[1] == '0' {
 		return false

@@ -20,7 +20,6 @@ type Ping struct {
 	Budget   string
 }
 
-// pingFields contains the unparsed known fields of a ping.
 type pingFields struct {
 	industry, vertical, taxonomyTermID raw
 	postcode, postalCode               raw
@@ -28,9 +27,9 @@ type pingFields struct {
 	jobType, jobTypeAlias, budget      raw
 }
 
-// ParsePing parses a ping request as defined in the specification's field table and decisions
-// 6 to 9. The error is ErrJSON, or ErrPing with an entry for every problem, in the order
-// industry, postcode, country, urgency, job_type, budget. The result does not alias body.
+// ParsePing parses a ping request as defined in the specification's field table and decisions 6 to 9.
+// The error is ErrJSON, or ErrPing with an entry for every problem, in the order industry, postcode,
+// country, urgency, job_type, budget. The result does not share memory with body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if !strict(body) {
 		return Ping{}, ErrJSON
@@ -60,8 +59,8 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	return ping, nil
 }
 
-// copyStrings copies the strings out of the body. They share one allocation, because pings
-// are the hot path.
+// copyStrings copies the strings from the body to the Ping. They share one memory allocation, because
+// pings are the most frequent requests.
 func (ping *Ping) copyStrings(postcode, urgency, jobType, budget []byte) {
 	var room [128]byte
 	joined := append(room[:0], postcode...)
@@ -143,12 +142,12 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 	return index
 }
 
-// maxTermDigits ensures that a term id fits in an int on every platform. The ids in the taxonomy
-// are much shorter.
+// maxTermDigits is the maximum number of digits in a taxonomyTermId, so that it fits in an int on every
+// platform. The numbers in the taxonomy are much shorter.
 const maxTermDigits = 9
 
-// termID reads the taxonomy's number for an industry, from a JSON number or a string of digits
-// without a sign, fraction, exponent or leading zero (decision 6).
+// termID reads the number of an industry in the taxonomy. It can be a JSON number or a string of digits.
+// A sign, fraction, exponent or leading zero is not allowed (decision 6).
 func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	digits := []byte(f.raw)
 	switch {
@@ -170,8 +169,8 @@ func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	return index
 }
 
-// decimal parses plain digits without a leading zero. It returns -1, which is not a term
-// id, for numbers with more than maxTermDigits digits.
+// decimal parses digits without a leading zero. It returns -1, which is not a taxonomyTermId, if there
+// are more than maxTermDigits digits.
 func decimal(digits []byte) (int, bool) {
 	if len(digits) == 0 || (digits[0] == '0' && len(digits) > 1) {
 		return 0, false

@@ -49,14 +49,14 @@ type Consent struct {
 	ThirdPartyLeadID      string
 }
 
-// ParsePost parses a post request as defined in the specification's field table and decisions 9
-// and 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the
-// table. The result does not alias body. Callers convert the phone number later with
-// NormalisePhone, because the lead's country may be known only from the quote.
+// ParsePost parses a post request as defined in the specification's field table and decisions 9 and 17.
+// The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the table. The
+// result does not share memory with body. Callers convert the phone number later with NormalisePhone,
+// because sometimes only the quote contains the lead's country.
 //
-// If there is an error, the Post contains only TransactionID and PartnerID. They can have any
-// length, and are empty if they could not be read. They are used only to choose the secret for
-// checking the signature (decisions 12, 13).
+// If there is an error, the Post contains only TransactionID and PartnerID. They can have any length,
+// and are empty if they could not be read. They are used only to choose the secret for checking the
+// signature (decisions 12, 13).
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
 		return salvage(body), ErrJSON
@@ -80,7 +80,6 @@ func ParsePost(body []byte) (Post, error) {
 	return post, nil
 }
 
-// postFields contains the unparsed known fields at the top level of a post.
 type postFields struct {
 	transactionID, partnerID             raw
 	contact, email, name, phone          raw
@@ -150,7 +149,6 @@ func (p *problems) partnerID(f *postFields) string {
 	return string(text)
 }
 
-// anyText returns the text of a value, or "" if it is not a string.
 func anyText(value raw) string {
 	if value == nil || value[0] != '"' {
 		return ""
@@ -159,8 +157,8 @@ func anyText(value raw) string {
 	return string(text)
 }
 
-// salvage reads transactionId and partnerId from a body that is not valid JSON. It stops at the
-// first error. It is slow, but is not needed for valid posts.
+// salvage reads transactionId and partnerId from a body that is not valid JSON, up to the first error.
+// It is slow, but valid posts do not need it.
 func salvage(body []byte) Post {
 	var post Post
 	in := jsontext.NewDecoder(bytes.NewBuffer(body))

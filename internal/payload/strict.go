@@ -9,18 +9,18 @@ import (
 // maxDepth is the maximum depth of nesting. The outermost object has depth 1 (decision 18).
 const maxDepth = 32
 
-// strict reports whether body is exactly one JSON value as defined in decision 18. It must be
-// UTF-8, and must not contain a byte-order mark, a lone surrogate, duplicate names at any level,
-// data after the value, or nesting beyond maxDepth.
+// strict reports whether body is exactly one JSON value as defined in decision 18. It must be UTF-8, and
+// must not contain a byte-order mark, a lone surrogate, duplicate names at any level, data after the
+// value, or nesting beyond maxDepth.
 //
-// It does not allocate, because Value.IsValid uses jsontext's pool of decoders.
+// It allocates no memory, because Value.IsValid uses jsontext's pool of decoders.
 func strict(body []byte) bool {
 	return jsontext.Value(body).IsValid() && shallow(body)
 }
 
-// shallow reports whether the nesting of valid JSON is within maxDepth. It first counts all
-// brackets, even those in strings, because that is much faster. Nearly all bodies contain so few
-// brackets that their depth does not have to be computed.
+// shallow reports whether the nesting of valid JSON is within maxDepth. It first counts all brackets,
+// even those in strings. This is fast, and nearly all bodies contain so few brackets that it is
+// sufficient.
 func shallow(body []byte) bool {
 	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) <= maxDepth {
 		return true
@@ -51,13 +51,13 @@ type members struct {
 	value raw
 }
 
-// objectIn returns the members of valid JSON, and false if it is not an object.
+// objectIn returns the members of an object. It returns false if src, which must be valid JSON, is not
+// an object.
 func objectIn(src []byte) (members, bool) {
 	at := skipBlanks(src, 0)
 	return members{src: src, at: at}, src[at] == '{'
 }
 
-// next advances to the next member and reports whether there is one.
 func (m *members) next() bool {
 	if m.src[m.at] == '}' {
 		return false
@@ -77,8 +77,8 @@ func (m *members) next() bool {
 	return true
 }
 
-// unquote returns the text of a valid JSON string, and whether it had escapes. If it had none,
-// the text aliases quoted.
+// unquote returns the text of a valid JSON string, and whether the string contains escapes. If it does
+// not, the text shares memory with quoted.
 func unquote(quoted []byte) (text []byte, escaped bool) {
 	text = quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
@@ -98,7 +98,6 @@ func skipBlanks(src []byte, at int) int {
 	return at
 }
 
-// stringEnd returns the index after the string that starts at index at.
 func stringEnd(src []byte, at int) int {
 	for at++; src[at] != '"'; at++ {
 		if src[at] == '\\' {

@@ -29,7 +29,7 @@ type NewAdjustment struct {
 // Larger amounts are probably typing errors.
 const MaxAdjustment = 100_000_000
 
-// ErrAdjusted means that the ledger already contains an adjustment with the same id.
+// ErrAdjusted means that the ledger already contains an adjustment with this ID.
 var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is already in the ledger.")
 
 // Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger already contains an

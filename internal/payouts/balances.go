@@ -30,11 +30,10 @@ type BalancePage struct {
 	After, Before string
 }
 
-// balancesTimeout is the statement timeout of the queries for balances.
 const balancesTimeout = "20s"
 
-// Balances returns the current balances of partners that have ledger entries, for at most limit
-// partners. If after is set, it returns the partners whose slugs follow this slug. If before is set, it
+// Balances returns the current balances of up to limit partners that have ledger entries, ordered by
+// slug. If after is set, it returns the partners whose slugs follow this slug. If before is set, it
 // returns the partners whose slugs precede this slug.
 func (s *Service) Balances(
 	ctx context.Context, sc scope.Scope, after, before string, limit int,
@@ -60,8 +59,8 @@ func (s *Service) Balances(
 	return page, err
 }
 
-// withTotals calls the function read in a transaction whose queries all see the same data. The parameter
-// later contains the totals of the entries that ledger_totals does not include yet.
+// withTotals calls read in a transaction whose queries all see the same data. later contains the totals
+// of the entries that the table ledger_totals does not include yet.
 func (s *Service) withTotals(ctx context.Context, read func(tx pgx.Tx, later accountSums) error) error {
 	err := pgx.BeginTxFunc(ctx, s.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesTimeout+`'`); err != nil {
@@ -76,7 +75,7 @@ func (s *Service) withTotals(ctx context.Context, read func(tx pgx.Tx, later acc
 	return postgres.Translate(err)
 }
 
-// accountSums contains the totals of accounts by currency. Values with the same index in the slices
+// accountSums contains the totals of accounts by currency. Elements with the same index in all slices
 // belong to the same account and currency.
 type accountSums struct {
 	accounts                                   []uuid.UUID
@@ -84,8 +83,8 @@ type accountSums struct {
 	entries, accrued, returned, adjusted, paid []int64
 }
 
-// laterSums returns the totals of the entries that ledger_totals does not include yet. Entries can be
-// committed late and can have any time, so it searches all months.
+// laterSums returns the totals of the entries that the table ledger_totals does not include yet. It
+// searches all months, because entries can be committed late and can have any time.
 func laterSums(ctx context.Context, tx pgx.Tx) (all accountSums, err error) {
 	var added int64
 	if err := tx.QueryRow(ctx, `SELECT added_to FROM ledger_totals_state`).Scan(&added); err != nil {
@@ -112,7 +111,6 @@ func laterSums(ctx context.Context, tx pgx.Tx) (all accountSums, err error) {
 	return all, nil
 }
 
-// collect reads totals from rows and appends them.
 func (all *accountSums) collect(rows pgx.Rows) error {
 	var account uuid.UUID
 	var currency string
@@ -127,20 +125,17 @@ func (all *accountSums) collect(rows pgx.Rows) error {
 	return err
 }
 
-// args returns the arguments of totalsSQL, and then the given arguments.
 func (all accountSums) args(others ...any) []any {
 	return append([]any{all.accounts, all.currencies, all.entries, all.accrued, all.returned, all.adjusted, all.paid}, others...)
 }
 
-// totalsSQL is a table of the totals of all entries. It can contain several rows for the same account
-// and currency.
+// totalsSQL is an SQL subquery for the totals of all entries. Its result can contain several rows for an
+// account and currency.
 const totalsSQL = `(SELECT account_id, currency, entries, accrued_minor AS accrued, returned_minor AS returned, adjusted_minor AS adjusted, paid_minor AS paid FROM ledger_totals
 	UNION ALL SELECT * FROM unnest($1::uuid[], $2::char(3)[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])) AS t`
 
 const totalColumns = `sum(entries)::bigint, sum(accrued)::bigint, sum(returned)::bigint, sum(adjusted)::bigint, sum(paid)::bigint`
 
-// accountTotals adds up all entries of the accounts that the filter selects. It returns one Sum for each
-// currency.
 func (s *Service) accountTotals(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
 	err = s.withTotals(ctx, func(tx pgx.Tx, later accountSums) error {
 		c := &conditions{args: later.args()}
@@ -166,7 +161,6 @@ func (s *Service) accountTotals(ctx context.Context, sc scope.Scope, f Filter) (
 	return all, err
 }
 
-// partnersWithEntries returns the slugs of up to limit partners that have entries.
 func partnersWithEntries(
 	ctx context.Context, tx pgx.Tx, later accountSums, sc scope.Scope, after, before string, limit int,
 ) ([]string, error) {

@@ -14,7 +14,6 @@ var (
 	errReturned = apperr.New(apperr.Conflict, "returned", "This lead already has an open or accepted return.")
 )
 
-// constraints maps each database constraint to the error that is returned when it is violated.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"returns_one_a_lead":     errReturned,

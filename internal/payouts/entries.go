@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Entry is a ledger entry together with the names that are displayed with it.
+// Entry is a ledger entry with the names that are displayed with it.
 type Entry struct {
 	models.LedgerEntry
 	TransactionID string // the lead's transactionId, as the partner received it
@@ -65,9 +65,9 @@ func addEntries(tx *gorm.DB, entries []models.LedgerEntry) error {
 	return tx.CreateInBatches(&notes, 1000).Error
 }
 
-// entriesSQL selects ledger entries (e) with their claims (c). Callers append a WHERE clause. As in all
-// queries on the ledger, $1 and $2 are the start and the end of a period, so that Postgres plans and
-// locks only the partitions of this period.
+// entriesSQL selects ledger entries (e) with their claims (c). Callers append a WHERE clause. $1 and $2
+// are the start and the end of a period, so that Postgres plans and locks only the partitions of this
+// period.
 const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, coalesce(n.note, ''), e.created_by,
 		p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e
@@ -95,8 +95,8 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// setTransactionIDs sets the TransactionID of entries. Its query contains the range of the leads' ids,
-// so that Postgres reads only the partitions that contain these leads.
+// setTransactionIDs sets the TransactionID of entries. Its query contains the lowest and highest ID of
+// the leads, so that Postgres reads only the partitions that contain these leads.
 func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry) error {
 	var leads []uuid.UUID
 	for _, e := range entries {
@@ -129,7 +129,8 @@ func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry)
 	return nil
 }
 
-// Entries returns a page of the ledger, newest first: by month, and within a month by id.
+// Entries returns a page of the ledger, newest first. Entries are sorted by month, and within a month by
+// id.
 func (s *Service) Entries(
 	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page,
 ) (all []Entry, newer, older bool, err error) {
@@ -153,8 +154,8 @@ func (s *Service) Entries(
 	return all, newer, older, nil
 }
 
-// Count returns the number of entries that match the filter, but at most bound. more reports
-// whether more than bound entries match.
+// Count returns the number of entries that match the filter, up to bound. more reports whether more than
+// bound entries match.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int
 	return min(n, bound), n > bound, nil
 }
 
-// Sum contains the totals of the entries in one currency, separately for each kind of entry.
+// Sum contains the totals of the entries in one currency, with a separate total for each kind of entry.
 type Sum struct {
 	Currency                          money.Currency
 	Entries                           int64
@@ -189,7 +190,6 @@ const sumColumns = `count(*),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'accrual'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'return'), 0),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'adjustment'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'payment'), 0)`
 
-// add adds the totals of other entries in the same currency.
 func (s *Sum) add(other Sum) {
 	s.Entries += other.Entries
 	s.Accrued += other.Accrued
@@ -207,9 +207,9 @@ func scanSum(row pgx.CollectableRow) (sum Sum, err error) {
 	return sum, err
 }
 
-// Sums returns, for each currency, the totals of the entries that match the filter. If the filter
-// contains nothing but a partner, an account or a currency, Sums reads ledger_totals. Any other filter
-// should contain a partner, an account or a run, because adding up the whole ledger can take seconds.
+// Sums returns the totals of the entries that match the filter, by currency. If the filter contains only
+// a partner, an account or a currency, Sums reads the table ledger_totals. Any other filter should
+// contain a partner, an account or a run, because adding up the whole ledger can take seconds.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	var found []Sum
 	var err error
@@ -226,8 +226,8 @@ func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, er
 	return slices.SortedFunc(maps.Values(totals), func(a, b Sum) int { return int(a.Currency) - int(b.Currency) }), postgres.Translate(err)
 }
 
-// addUp returns the totals of the entries that match the filter, separately for each window of months
-// and each currency.
+// addUp returns the totals of the entries that match the filter, by currency. It returns separate totals
+// for each window, which is a group of months.
 func (s *Service) addUp(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
 	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {

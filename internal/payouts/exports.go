@@ -24,19 +24,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns are the columns of ledger.csv. Amounts are in major units, signed as in the ledger. Times
-// are in UTC. The column partner contains the partner's slug, and partner_id contains the
-// identifier that the partner sends as partnerId.
+// Columns lists the columns of ledger.csv. Amounts are in major units, signed as in the ledger. Times
+// are in UTC. The column partner contains the partner's slug, and partner_id contains the identifier
+// that the partner sends as partnerId.
 var Columns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
 }
 
-// exportBatchSize is the number of entries that an export reads at a time.
 const exportBatchSize = 2000
 
-// Stream calls the function each for every entry that matches the filter, oldest first. It reads
-// the entries in batches from one snapshot of the ledger. The statement timeout applies to each
-// batch separately.
+// Stream calls each for every entry that matches the filter, oldest first. Entries that are added while
+// it runs do not appear. The database's time limit for statements applies to each batch of entries.
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -60,8 +58,8 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	return nil
 }
 
-// streamMonth calls the function each for the entries of one month, and then releases the locks on the
-// month's partitions.
+// streamMonth calls each for the entries of one month, and then releases the locks on the month's
+// partitions.
 func streamMonth(ctx context.Context, tx pgx.Tx, c *conditions, batch []Entry, each func(*Entry) error) error {
 	return postgres.Releasing(ctx, tx, func(tx pgx.Tx) (err error) {
 		if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
@@ -85,7 +83,6 @@ func streamMonth(ctx context.Context, tx pgx.Tx, c *conditions, batch []Entry, e
 	})
 }
 
-// fetch reads the next entries from the database cursor and appends them to batch.
 func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", exportBatchSize))
 	if err != nil {
@@ -143,7 +140,7 @@ func (s *Service) writeCSV(
 	return rows, err
 }
 
-// record returns the entry as a row of the CSV file. It reuses the memory of the given slice.
+// record returns the entry as a row of the CSV file. It reuses the memory of into.
 func (e *Entry) record(into []string) []string {
 	lead, run := "", ""
 	if e.LeadID != nil {
@@ -164,7 +161,6 @@ const TimeLayout = "2006-01-02T15:04:05.000Z"
 // ExportRetention is how long an exported file is available.
 const ExportRetention = 7 * 24 * time.Hour
 
-// exportRequest contains the filter of an export and the scope of the user who requested it.
 type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
@@ -201,7 +197,6 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 	return e, err
 }
 
-// writeExport runs the job that writes the file.
 func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	var e models.Export
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {

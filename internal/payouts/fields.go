@@ -16,8 +16,8 @@ func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
 // adjustments and runs.
 const MaxNote = 2000
 
-// requiredText is like optionalText, but does not accept an empty value. missing is the message of
-// the error that it returns in that case.
+// requiredText is like optionalText, but rejects an empty value. missing is the error message for an
+// empty value.
 func requiredText(name, value, missing string) (string, error) {
 	value, err := optionalText(name, value)
 	if err == nil && value == "" {
@@ -39,8 +39,6 @@ func optionalText(name, value string) (string, error) {
 	return value, nil
 }
 
-// isPlainText reports whether s is valid UTF-8 and contains no control characters except tabs and
-// line feeds.
 func isPlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })

@@ -28,14 +28,15 @@ type Filter struct {
 	Open     bool             `json:"open,omitempty"` // only entries that no run has claimed
 }
 
-// conditions contains the conditions of a WHERE clause and their arguments. They refer to the
-// entries as e and to their claims as c.
+// conditions contains the conditions of a WHERE clause and their arguments. In SQL, the entries are
+// called e and their claims are called c.
 type conditions struct {
 	sql  []string
 	args []any
 }
 
-// and adds a condition with AND. sql contains %d once, in place of the argument's number.
+// and adds a condition, which is joined to the others with AND. sql contains %d in place of the
+// argument's number.
 func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
@@ -48,10 +49,10 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// planned returns the arguments of a query on the ledger, beginning with postgres.PlanEachTime.
 func (c *conditions) planned() []any { return append([]any{postgres.PlanEachTime}, c.args...) }
 
-// claims returns the SQL that joins the claims, or "" if the filter has no condition on claims.
+// claims returns the SQL that joins the claims of entries, or "" if the filter has no condition on
+// claims.
 func (f Filter) claims() string {
 	if f.Run == uuid.Nil && !f.Open {
 		return ""

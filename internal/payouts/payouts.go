@@ -93,7 +93,7 @@ func (s *Service) By(who audit.Actor) *Service {
 	return &mine
 }
 
-// Policy returns the configuration.
+// Policy returns the configuration of payouts.
 func (s *Service) Policy() Policy { return s.policy }
 
 // auditChange writes an audit event. It must be the last statement of the transaction.
@@ -105,11 +105,11 @@ func (s *Service) auditChange(
 	})
 }
 
-// RunID returns the public id of a run, such as po_….
+// RunID formats the ID of a run as users see it, such as po_….
 func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
 
-// extendStatementTimeout raises the statement timeout for a job's transaction. The default timeout
-// of the pool is meant for requests.
+// extendStatementTimeout raises the time limit for statements in a job's transaction. The default limit
+// is meant for requests.
 func extendStatementTimeout(tx *gorm.DB) error {
 	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
 }

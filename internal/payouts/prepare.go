@@ -71,7 +71,7 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked returns a copy of the given error. The copy names the open run in the currency.
+// blocked returns a copy of an error, with a message that names the open run in the currency.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
@@ -85,26 +85,24 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 	return &named
 }
 
-// The job claims entries in steps. Each step handles up to accountBatchSize accounts, and the first
-// one handles accountsAtFirst. After each step, the number of accounts is adjusted, so that the
-// next step claims about entryBatchSize entries, which takes a few seconds. All entries of an
-// account are claimed in the same step, because their sum decides whether they are claimed.
+// The job that prepares a run claims entries in steps. The first step handles accountsAtFirst accounts,
+// and each step handles up to accountBatchSize. After each step, the number of accounts is adjusted, so
+// that the next step claims about entryBatchSize entries, which takes a few seconds. All entries of an
+// account are claimed in one step, because their sum decides whether they are claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8
 	entryBatchSize   = 20_000
 )
 
-// accountsNext returns the number of accounts for the next step. It is based on the number of
-// accounts in the last step and the number of entries that were claimed for them.
 func accountsNext(accounts int, claimed int64) int {
 	return max(1, int(min(int64(accounts)*entryBatchSize/max(claimed, 1), 2*int64(accounts))))
 }
 
 // claimSQL creates the statements of the given accounts in a run. A statement covers the account's
-// unclaimed entries before the cutoff. If the account is paid or its net is zero, claimSQL claims these
-// entries. If the account is held, it leaves them for the next run. A single SQL statement does all of
-// this, so that the sums exactly match the claimed entries.
+// unclaimed entries before the cutoff. If the account is paid or its net amount is zero, claimSQL claims
+// these entries. If the account is held, it leaves them for the next run. It is a single statement, so
+// that the sums exactly match the claimed entries.
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.occurred_at, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
@@ -159,15 +157,14 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	return w.Commit(ctx, func(tx *gorm.DB) error { return s.finish(tx, r) })
 }
 
-// accountsLeft returns the accounts that have no statement in the run yet. It omits sandbox accounts,
-// which earn nothing.
+// accountsLeft returns the accounts that do not have a statement in the run yet. It omits sandbox
+// accounts, which earn nothing.
 func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM accounts a WHERE NOT sandbox
 		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id) ORDER BY id`, r.ID).Scan(&all).Error
 	return all, err
 }
 
-// claim claims the entries of the given accounts for a run and returns the number of claimed entries.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err
@@ -178,7 +175,6 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 	return q.RowsAffected, q.Error
 }
 
-// nothingToPay is the reason that is recorded when a run is cancelled because it has no payments.
 const nothingToPay = "Nothing to pay."
 
 // finish writes the run's totals. If the run has no payments, finish cancels it and releases its
@@ -238,7 +234,6 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 	})
 }
 
-// undoRun cancels a run whose preparation was cancelled or failed.
 func (s *Service) undoRun(tx *gorm.DB, w models.Job) error {
 	if err := release(tx, w.ObjectID); err != nil {
 		return err

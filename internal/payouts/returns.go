@@ -51,9 +51,9 @@ var (
 	errDecided  = apperr.New(apperr.Conflict, "decided", "This return has already been decided. Reload the page.")
 )
 
-// RequestReturn requests the return of a lead. The ledger does not change until the return is
-// accepted. The evidence may describe the consumer, so the audit event does not contain it: nothing can be
-// erased from the audit log.
+// RequestReturn requests the return of a lead. The ledger does not change until the return is accepted.
+// The audit event does not contain the evidence, because the evidence may describe the consumer and
+// nothing can be erased from the audit log.
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
@@ -102,12 +102,13 @@ func (s *Service) RequestReturn(
 	return r, err
 }
 
-// delayErasure locks a lead, so that it is not erased until the transaction ends. Otherwise, a text that the
-// transaction adds could remain after the erasure. An erasure locks the lead first and then its returns, so
-// the lead must be locked before a return.
+// delayErasure is a lock on a lead that prevents its erasure until the transaction ends. Otherwise, a
+// text that the transaction adds could remain after the erasure. An erasure locks the lead first and
+// then its returns, so the lead must be locked before a return.
 var delayErasure = clause.Locking{Strength: "SHARE"}
 
-// earnedBy returns a lead and its accrual. It returns errNoLead if the lead is not in the scope.
+// earnedBy returns a lead and its accrual, and delays the lead's erasure. It returns errNoLead if the
+// lead is not in the scope.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
 	q := tx.Clauses(delayErasure).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
@@ -213,7 +214,7 @@ func (s *Service) decide(
 	})
 }
 
-// Return finds a return by its id. The error is errNoReturn if the return is not in the scope.
+// Return returns the return with the given ID. It returns errNoReturn if the return is not in the scope.
 func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
@@ -240,7 +241,7 @@ type ReturnQuery struct {
 	Size          int
 }
 
-// Returns lists a page of returns, newest first.
+// Returns returns a page of returns, newest first.
 func (s *Service) Returns(
 	ctx context.Context, sc scope.Scope, f ReturnQuery,
 ) (all []models.Return, newer, older bool, err error) {

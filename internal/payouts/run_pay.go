@@ -17,10 +17,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxReference is the maximum length of a bank reference, in characters.
 const maxReference = 140
 
-// CheckPay returns the reason why r cannot be marked as paid, or nil.
+// CheckPay returns an error that states why the run r cannot be marked as paid, or nil.
 func CheckPay(r models.PayoutRun) error {
 	if r.State != models.RunApproved {
 		return ErrStaleRun
@@ -53,8 +52,8 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// pay adds a payment to the ledger for each statement that the run pays. It records the payments as
-// entries of the run, so that the run's entries sum to zero for each account.
+// pay adds a payment to the ledger for each statement that the run pays. It adds the payments to the
+// run, so that the run's entries sum to zero for each account.
 func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err
@@ -98,7 +97,7 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	return err
 }
 
-// CheckPayments returns the reason why r has no payments file, or nil if it has one.
+// CheckPayments returns an error that states why the run r has no payments file, or nil if it has one.
 func CheckPayments(r models.PayoutRun) error {
 	if r.State != models.RunApproved && r.State != models.RunPaid {
 		return errNotApproved

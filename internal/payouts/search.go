@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// months returns the months that can contain entries that match the filter, newest first. Each month
-// is a partition of the ledger.
+// months returns the months that can contain entries that match the filter, newest first. The ledger has
+// one partition for each month.
 func (s *Service) months(ctx context.Context, q postgres.Querier, f Filter) ([]postgres.Period, error) {
 	within := postgres.Period{From: f.From, Until: f.To}
 	if f.Run != uuid.Nil {
@@ -58,8 +58,8 @@ func runPeriod(ctx context.Context, q postgres.Querier, run uuid.UUID) (p postgr
 	return p, err
 }
 
-// firstEntry is the SQL expression for the time of the earliest entry in a group of statements. It is
-// NULL if one of them does not contain this time.
+// firstEntry is an SQL expression for the time of the earliest entry in a group of statements. It is
+// NULL if any of the statements does not contain the time of its first entry.
 const firstEntry = `CASE WHEN count(*) = count(first_entry_at) THEN min(first_entry_at) END`
 
 // entryTimes returns the times of a lead's entries. The time of the accrual is the time when the lead
@@ -73,7 +73,7 @@ func entryTimes(ctx context.Context, q postgres.Querier, lead uuid.UUID) ([]time
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// monthOf returns the index of the month that contains an entry, or -1 if no month contains it.
+// monthOf returns the index of the month that contains an entry, or -1 if there is none.
 func (s *Service) monthOf(ctx context.Context, months []postgres.Period, entry int64) (int, error) {
 	for _, window := range postgres.Windows(months) {
 		span := postgres.Span(window)
@@ -99,9 +99,8 @@ type entryQuery struct {
 	limit       int
 }
 
-// find returns the entries that a query selects. It reads one window of months at a time until it has
-// enough entries. Within a window, it reads each month in the order of the ids, and stops reading the
-// month at the limit.
+// find returns the entries that a query selects. It reads groups of months until it has enough entries.
+// Within a group, it reads each month in the order of the ids, up to the limit.
 func (s *Service) find(ctx context.Context, q entryQuery) (all []Entry, err error) {
 	months, order, compare, bound := q.months, "DESC", "<", int64(math.MaxInt64)
 	if q.after > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// AccountStatement is an account's statement together with the names that are displayed with it.
+// AccountStatement is an account's statement with the names that are displayed with it.
 type AccountStatement struct {
 	models.Statement
 	Partner     string // slug
@@ -29,10 +29,11 @@ type Payee struct {
 	LegalName, Address, TaxID string
 }
 
-// payeeOf is the SQL expression for a payee's name. The console's payeeName follows the same rule.
+// payeeOf is an SQL expression for a payee's name. The function payeeName in the console follows the
+// same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
-// freezePayees records the payees of a run. Payees that are already recorded stay unchanged.
+// freezePayees records the payees of a run. It does not change payees that are already recorded.
 func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
 		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p
@@ -44,8 +45,8 @@ const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s
 	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
-// wasPrepared is an SQL condition on statements (s). It is true if the preparation of the statement's
-// run has finished. In other runs, some accounts may not have a statement yet.
+// wasPrepared is an SQL condition for statements (s) whose run has been prepared. In a run that is still
+// being prepared, some accounts do not have a statement yet.
 const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
@@ -54,7 +55,7 @@ func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 	return s, err
 }
 
-// StatementQuery selects statements in a run. They are sorted by account identifier. Before and
+// StatementQuery selects a page of the statements in a run, sorted by account identifier. Before and
 // After are cursors.
 type StatementQuery struct {
 	Run           uuid.UUID
@@ -138,8 +139,8 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, postgres.Translate(err)
 }
 
-// Corrections returns a partner's returns and adjustments that a run has claimed, oldest first, with the
-// notes for the partner. It returns at most as many entries as size says. more reports whether there are further ones.
+// Corrections returns up to size returns and adjustments of a partner that a run has claimed, oldest
+// first, with the notes for the partner. more reports whether there are others.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {

@@ -19,7 +19,8 @@ import (
 // bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
-// Translate is like the function Translate, but returns c's error for a violated constraint.
+// Translate is like the function Translate, but if err is the violation of a constraint in c, it returns
+// the error in c.
 func (c Constraints) Translate(err error) error {
 	if err = Translate(err); apperr.As(err) != nil {
 		return err
@@ -62,7 +63,6 @@ func (e *Err) Error() string {
 // that there is no partition for a row.
 const checkViolation = "23514"
 
-// operatorHints contains explanations for operators, by SQLSTATE.
 var operatorHints = map[string]string{
 	"28P01": "role or password rejected: check database.url",
 	"28000": "login rejected for this role from this address: check database.url and pg_hba.conf",

@@ -27,9 +27,9 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	return q.Order("id DESC")
 }
 
-// AroundID restricts a query to a page of a list that is ordered by UUIDv7, newest first. The page
-// follows the row whose id is after, or precedes the row whose id is before. If both are Nil, it is
-// the first page. Like Apply, AroundID reads one extra row for SplitPageAt.
+// AroundID restricts a query to one page of a list that is ordered by UUIDv7, newest first. If before is
+// set, the page precedes the row with this id. If after is set, the page follows the row with this id.
+// Otherwise, it is the first page. Like Apply, AroundID reads one extra row, for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {

@@ -22,22 +22,22 @@ const (
 // PartitionUnit is the period of time that one partition contains.
 type PartitionUnit string
 
-// Periods, in UTC. A week starts on Monday.
+// The periods are in UTC. A week starts on Monday.
 const (
 	Daily   PartitionUnit = "day"
 	Weekly  PartitionUnit = "week"
 	Monthly PartitionUnit = "month"
 )
 
-// How many days in advance partitions are created.
+// These are the numbers of days for which partitions are created in advance.
 const (
 	PingDaysAhead = 7
 	daysAhead     = 28
 )
 
-// EnsurePartitions creates the missing partitions of all tables. The partitions begin with the one that
-// contains the day before now, so that requests around midnight find their partition. The parameter
-// leads is the period of each partition of the leads' tables.
+// EnsurePartitions creates the missing partitions of all tables. It starts with the day before now, so
+// that requests around midnight find their partition. leads is the period that one partition of the lead
+// tables covers.
 func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
 	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, daysAhead); err != nil {
 		return err
@@ -60,9 +60,9 @@ func (db *DB) createPartitions(ctx context.Context, tables []string, unit Partit
 	return err
 }
 
-// DropPingPartitions drops the partitions of days that ended before the given time, and returns
-// how many it dropped. It drops each one in its own transaction, so that locks are held only briefly. A
-// partition that is less than a day old by the database's clock is not dropped.
+// DropPingPartitions drops the partitions of days that ended before the given time, and returns how many
+// it dropped. It drops each partition in its own transaction, so that locks are held only briefly. It
+// never drops a partition that is less than a day old by the database's clock.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (ends_at AT TIME ZONE 'UTC')::date::text FROM partitions
 		WHERE parent = 'pings' AND ends_at <= $1 ORDER BY ends_at`, before)
@@ -83,11 +83,11 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 	return dropped, nil
 }
 
-// analyzeTimeout limits how long collecting the statistics of one table may take.
+// analyzeTimeout limits how long Postgres may take to collect statistics about one table.
 const analyzeTimeout = "10min"
 
-// AnalyzePartitions collects statistics about each partitioned table, unless this was already done
-// within the last day. It returns the number of tables for which it collected statistics.
+// AnalyzePartitions collects statistics about each partitioned table, unless this was done within the
+// last day. It returns the number of tables for which it collected statistics.
 func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT DISTINCT parent FROM partitions ORDER BY parent`)
 	if err != nil {

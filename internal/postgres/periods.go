@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PlanEachTime is the first argument of a query on a partitioned table. It makes Postgres plan the query
-// for its arguments each time. Otherwise, Postgres could cache one plan for all arguments, and such a
-// plan locks all partitions.
+// PlanEachTime makes Postgres plan a query again for each set of arguments. Pass it as the first
+// argument of a query on a partitioned table, because a cached plan for all arguments locks all
+// partitions.
 const PlanEachTime = pgx.QueryExecModeCacheDescribe
 
-// SetPlanEachTime has the same effect as PlanEachTime, for the rest of a transaction.
+// SetPlanEachTime is an SQL statement that has the effect of PlanEachTime for the rest of a transaction.
 const SetPlanEachTime = `SET LOCAL plan_cache_mode = force_custom_plan`
 
 // Period is a range of time. It contains From, but not Until.

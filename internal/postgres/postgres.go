@@ -30,7 +30,7 @@ type Options struct {
 	Timelines        []Timeline // from DB.Timelines before a restart; a primary on a lower timeline is rejected
 }
 
-// DB is the pool, for use with pgx and with GORM.
+// DB is the pool of database connections, for use with pgx and with GORM.
 type DB struct {
 	Pool *pgxpool.Pool
 	Gorm *gorm.DB
@@ -112,8 +112,8 @@ type State struct {
 	ReadOnly   bool
 }
 
-// Inspect reads the state. A member of the role that owns the tables counts as the owner, because
-// it can become the owner with SET ROLE.
+// Inspect reads the state of the database. OwnsTables is also true for a member of the role that owns
+// the tables, because a member can become the owner with SET ROLE.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
@@ -128,7 +128,7 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 }
 
 // Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit waits
-// until the standby has confirmed the transaction, as it does when a lead is stored.
+// until the standby has confirmed the transaction.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)

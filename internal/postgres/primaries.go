@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool check each new connection. The parameter seen contains the timelines that were
-// known before a restart.
+// guard makes the pool reject connections to a primary that was replaced by a newer one. seen contains
+// the timelines that were known before a restart.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
@@ -118,8 +118,8 @@ func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	return hosts
 }
 
-// newestFirst moves the newest primary to the front of cfg, so that connecting does not wait for a
-// host that is down or that would be rejected.
+// newestFirst puts the newest primary first in the list of hosts in cfg, so that connecting does not
+// wait for a host that is down or that would be rejected.
 func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 	p.mu.Lock()
 	newest := p.newest
@@ -146,9 +146,8 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf returns the timeline of a primary. For a standby, primary is false. It reads the
-// timeline from the name of the WAL file, because pg_control_checkpoint() shows a promotion only
-// after some time.
+// timelineOf returns the timeline of a primary. For a standby, primary is false. The timeline comes from
+// the name of the WAL file, because pg_control_checkpoint() shows a promotion only after some time.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
 	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 		FROM pg_control_system()`).ReadAll()
@@ -170,8 +169,8 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary 
 	return at, true, nil
 }
 
-// admit returns errReplaced for a primary whose timeline is lower than the highest one seen. If the
-// timeline is higher, it closes the connections to servers of the same cluster that are on lower
+// admit returns errReplaced for a primary whose timeline is lower than the highest one seen in its
+// cluster. Otherwise, it closes the connections to servers of the same cluster that are on lower
 // timelines. l is nil if the connection is not from the pool.
 func (p *primaries) admit(at Timeline, l *link) error {
 	p.mu.Lock()
@@ -198,7 +197,6 @@ func (p *primaries) admit(at Timeline, l *link) error {
 	return nil
 }
 
-// seen returns the highest timeline of each cluster.
 func (p *primaries) seen() (list []Timeline) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +206,8 @@ func (p *primaries) seen() (list []Timeline) {
 	return list
 }
 
-// surveyOnce probes all hosts before the first connection, which would otherwise use the first
-// primary in the URL.
+// surveyOnce finds the newest primary before the pool opens its first connection. Otherwise, the pool
+// would use the first primary in the URL, which may have been replaced.
 func (p *primaries) surveyOnce(ctx context.Context) {
 	p.surveying.Lock()
 	defer p.surveying.Unlock()
@@ -227,7 +225,6 @@ type hostProbe struct {
 	conns     []*pgconn.PgConn // nil while a host is down
 }
 
-// primaryStatus is a host that accepts writes.
 type primaryStatus struct {
 	host     int
 	at       Timeline
@@ -238,7 +235,8 @@ func newHostProbe(p *primaries) *hostProbe {
 	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
 }
 
-// run returns the hosts that accept writes, in the order of the URL.
+// run returns the hosts that accept writes, in the order of the URL. It also updates which host is the
+// newest primary.
 func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -323,5 +321,5 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Timelines returns the highest timeline seen in each cluster. After a restart, pass them to Open.
+// Timelines returns the highest timeline seen in each cluster. Pass the result to Open after a restart.
 func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

@@ -28,8 +28,8 @@ func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, args ...any)
 	}
 }
 
-// DeleteTrafficMinutes deletes the counters before the given time and returns their number.
-// It skips counters that another node is deleting.
+// DeleteTrafficMinutes deletes the traffic counters of all minutes before the given time, and returns
+// their number. It skips counters that another node is deleting.
 func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {
 	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)

@@ -33,9 +33,9 @@ import (
 const (
 	// Prefix starts every transactionId.
 	Prefix = "tx_"
-	// Validity is the maximum age of a valid quote, inclusive.
+	// Validity is the age up to which a quote is valid, inclusive.
 	Validity = 15 * time.Minute
-	// MaxAhead is the maximum time by which another node's clock may be ahead.
+	// MaxAhead is how far the clock of another node may be ahead.
 	MaxAhead = 5 * time.Second
 	// MaxLength is the maximum length of a transactionId in characters.
 	MaxLength = 200
@@ -78,7 +78,8 @@ var ErrFormat = errors.New("transactionId does not have the format of the ping r
 // ErrExpired is returned for a genuine quote that has expired.
 var ErrExpired = errors.New("quote has expired")
 
-// Sealer seals with its first key and opens with any of its keys. It is safe for concurrent use.
+// Sealer seals quotes with its first key and opens them with any of its keys. It is safe for concurrent
+// use.
 type Sealer struct {
 	keys  []cipher.AEAD
 	ids   []byte
@@ -112,9 +113,9 @@ func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
 
-// Append seals a quote issued at now, and appends the token to dst. It also returns
-// the quote with its ID. It returns an error if a field is out of range, such as a negative
-// price or a postcode longer than 16 characters.
+// Append seals a quote issued at now, and appends the token to dst. It also returns the quote with its
+// ID. It returns an error if a field is out of range, such as a negative price or a postcode longer than
+// 16 characters.
 func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
 		return dst, q, err
@@ -135,8 +136,8 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 	return encoding.AppendEncode(dst, buf), q, nil
 }
 
-// Open opens a token and checks that it has not expired at the given time. If the error is ErrExpired, Open also returns the
-// quote, because an expired transaction may have a lead (decision 3).
+// Open opens a token and checks that it has not expired at the given time. If the error is ErrExpired,
+// Open also returns the quote, because an expired transaction may have a lead (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat
@@ -190,7 +191,7 @@ func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 	return false
 }
 
-// Flags of the plaintext's first byte. The low bits are the urgency class.
+// Flags in the first byte of a quote's plaintext. The low bits of that byte contain the urgency class.
 const (
 	flagPartner = 1 << 7
 	flagSandbox = 1 << 6

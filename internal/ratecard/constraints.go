@@ -7,7 +7,6 @@ import (
 
 var errPublished = apperr.New(apperr.Conflict, "published", "A published rate card cannot be changed. Create a draft and publish it.")
 
-// constraints maps the schema's constraints to this package's errors.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"pricing_rules_immutable": errPublished,

@@ -16,7 +16,7 @@ import (
 // MaxRules is the maximum number of rules in a rate card.
 const MaxRules = 50_000
 
-// draftRules holds the rules of a draft that is being edited, by position.
+// draftRules contains the rules of a draft that is being edited. Each rule has a position.
 type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
@@ -50,7 +50,6 @@ func (s *draftRules) clone() *draftRules {
 	return c
 }
 
-// put sets the rule at a position.
 func (s *draftRules) put(at int, rule pricingrules.Rule) {
 	s.drop(at)
 	s.rules[at] = rule
@@ -60,7 +59,6 @@ func (s *draftRules) put(at int, rule pricingrules.Rule) {
 	s.last = max(s.last, at)
 }
 
-// add appends a rule.
 func (s *draftRules) add(rule pricingrules.Rule) { s.put(s.last+1, rule) }
 
 func (s *draftRules) drop(at int) {
@@ -73,7 +71,6 @@ func (s *draftRules) drop(at int) {
 	s.byTarget[target] = slices.DeleteFunc(s.byTarget[target], func(p int) bool { return p == at })
 }
 
-// positions returns the positions in use, in ascending order.
 func (s *draftRules) positions() []int {
 	list := make([]int, 0, len(s.rules))
 	for at := range s.rules {
@@ -83,7 +80,6 @@ func (s *draftRules) positions() []int {
 	return list
 }
 
-// card returns the rules in the order of their positions.
 func (s *draftRules) card() pricingrules.Card {
 	card := pricingrules.Card{Rules: make([]pricingrules.Rule, 0, len(s.rules))}
 	for _, at := range s.positions() {
@@ -102,10 +98,10 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 	return 0
 }
 
-// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target
-// has several rules, setBase prefers a rule with a base price in this currency, then one with a
-// base price in another currency, and then the first rule. If the target has no rule, setBase adds
-// one. If the changed rule no longer has any effect, setBase removes it.
+// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target has
+// several rules, setBase changes the first one with a base price in this currency. If there is none, it
+// changes the first one with a base price in another currency, or else the first rule. setBase adds a
+// rule if the target has none, and removes a rule that no longer has any effect.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -141,7 +137,6 @@ type ruleChange struct {
 
 type patch []ruleChange
 
-// diff returns the patch that changes s into next.
 func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
 		was := s.rules[at]
@@ -162,7 +157,6 @@ func (s *draftRules) diff(next *draftRules) (p patch) {
 	return p
 }
 
-// inverse returns the patch that undoes p.
 func (p patch) inverse() patch {
 	back := make(patch, len(p))
 	for i, one := range p {
@@ -171,7 +165,6 @@ func (p patch) inverse() patch {
 	return back
 }
 
-// write applies the patch to the rows of a rate card.
 func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	var gone []int
 	var rows []models.PricingRule

@@ -24,10 +24,9 @@ import (
 // they no longer need.
 const MaxDrafts = 50
 
-// open lists the states in which a draft counts as open.
 var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
 
-// Draft is a rate card and the number of its edits.
+// Draft is a rate card with the number of its edits.
 type Draft struct {
 	models.RateCard
 	Edits int // excluding undone edits
@@ -36,7 +35,6 @@ type Draft struct {
 // ID formats the ID of a rate card, with the prefix "rc_".
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
-// withEdits returns a query that selects values of type Draft.
 func (s *Service) withEdits(ctx context.Context) *gorm.DB {
 	return s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
 		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
@@ -61,8 +59,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft creates a draft and copies a version's rules into it. from is the number of that
-// version, or 0 for the current one. In both cases, the draft is based on the current version.
+// CreateDraft creates a draft with the rules of an existing version. from is the number of that version,
+// or 0 for the current one. In both cases, the draft is based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
@@ -146,9 +144,9 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and calls the function do in the same database transaction. It returns an
-// error if the card is not in one of the given states, or if version is neither the card's row version
-// nor anyVersion.
+// change locks a rate card and calls do, in one transaction. It returns an error if the card is not in
+// one of the given states, or if it has changed since the given version. If version is anyVersion, the
+// version is not checked.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
@@ -183,7 +181,6 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 	return had, wrongState(had)
 }
 
-// wrongState returns an error that explains why a rate card's state does not allow a change.
 func wrongState(card models.RateCard) error {
 	text := map[models.RateCardState]string{
 		models.RateCardDraft:     "This draft has not been submitted.",

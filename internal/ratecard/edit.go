@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit calls the function do with a copy of a draft's rules, and saves the changes as an edit that can
-// be undone. It returns the number of changed rules.
+// edit calls do with a copy of a draft's rules, and saves the changes as an edit that can be undone. It
+// returns the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -42,8 +42,7 @@ func (s *Service) editLocked(
 	return len(p), s.auditEdit(tx, had, what, p)
 }
 
-// patchBy calls the function do with a copy of a draft's rules, checks the result and returns the
-// changes.
+// patchBy calls do with a copy of a draft's rules, checks the result and returns the changes.
 func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
 	rows, err := rowsOf(tx, had.ID)
 	if err != nil {
@@ -71,7 +70,6 @@ type editUndo struct {
 	BasedOn int   `json:"based_on"`
 }
 
-// saveEdit applies a patch, inserts a row for the edit, and updates the rate card.
 func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
 	text, err := json.Marshal(editUndo{p, had.BasedOn})
 	if err != nil {
@@ -101,9 +99,9 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase changes a target's own base price. It takes the old and the new amount, where 0 means
-// that the target inherits its base price. If the current amount differs from the old one, another
-// user has changed it, and SetBase returns a conflict that contains the current amount.
+// SetBase changes a target's own base price from was to minor, in minor units. 0 means that the target
+// inherits its base price. If the current base price is not was, another user has changed it. SetBase
+// then returns a conflict that states the current base price.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
@@ -127,7 +125,8 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	return err
 }
 
-// BaseChange is a new base price for a target. If Minor is 0, the target inherits its base price.
+// BaseChange is a new base price for a target, in minor units. If Minor is 0, the target inherits its
+// base price.
 type BaseChange struct {
 	Target pricingrules.Target
 	Minor  int64
@@ -278,7 +277,7 @@ func (s *Service) Edits(
 	return rows, newer, older, nil
 }
 
-// LastEdit returns the edit that Undo would undo, if there is one.
+// LastEdit returns the edit that Undo would undo, and whether there is one.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
 	return last, found.RowsAffected > 0, postgres.Translate(found.Error)
@@ -288,8 +287,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes a draft's latest edit, not counting edits that have already been undone. edit is the ID of
-// the edit that the user wants to undo. If it is not the latest, Undo returns a conflict.
+// Undo undoes a draft's latest edit, ignoring edits that have already been undone. edit is the ID of the
+// edit that the user wants to undo. If another edit is the latest, Undo returns a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit

@@ -15,7 +15,6 @@ const (
 	cachedRules = 2 * MaxRules
 )
 
-// cache stores compiled rate cards by ID and row version.
 type cache struct {
 	mu    sync.Mutex
 	order []cacheKey // oldest first

@@ -22,8 +22,9 @@ type GridRow struct {
 	Compared bool
 }
 
-// Grid lists the rows in a view of a card. For each industry, it also returns the price in a second
-// card, unless that card is nil. If the view's market or urgency does not exist, the list is empty.
+// Grid lists the rows of the rate card compiled that are in the view v. If with is not nil, each row of
+// an industry also contains the price in that rate card. If the view's market or urgency does not exist,
+// the list is empty.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -77,8 +78,8 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 	return row
 }
 
-// Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price.
-// Otherwise, Percent is the change to each base price, inherited or not, in hundredths of a
+// Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price in minor
+// units. Otherwise, Percent is the change to each base price, inherited or not, in hundredths of a
 // percent.
 type Bulk struct {
 	Set     int64
@@ -104,7 +105,7 @@ func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	return changes
 }
 
-// Classes yields the urgency classes that a rule can have.
+// Classes yields the names of the urgency classes that a rule can have.
 func Classes() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for class := range pricingrules.Class(pricingrules.Classes) {

@@ -12,7 +12,6 @@ import (
 // shownProblems limits how many problems an error message lists. The console lists all of them.
 const shownProblems = 20
 
-// rejection returns an error that lists the problems in rules.
 func rejection(problems pricingrules.Problems) *apperr.Error {
 	var lines []string
 	for i, p := range problems {
@@ -40,7 +39,6 @@ func field(reason string, kind apperr.FieldCode, name, message string) *apperr.E
 	return apperr.AtField(apperr.Invalid, reason, kind, name, message)
 }
 
-// problemsOf returns the problems in an error from package pricingrules.
 func problemsOf(err error) pricingrules.Problems {
 	problems, _ := errors.AsType[pricingrules.Problems](err)
 	return problems

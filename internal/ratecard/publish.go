@@ -22,8 +22,8 @@ import (
 // MaxAhead limits how far in advance a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// Publish publishes a draft immediately if the given time is zero, and otherwise schedules it for that
-// time. If Policy.RequireApproval is set, Publish submits the draft for approval instead.
+// Publish publishes a draft immediately if at is zero. Otherwise, it schedules the draft for the given
+// time. If Policy.RequireApproval is set, it submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
@@ -84,13 +84,12 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 	})
 }
 
-// reopenDraft returns the column values for a rate card that becomes a draft again.
 func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
-// release locks a rate card, checks that it is in the given state and can be published (see mayPublish),
-// and then calls the function do.
+// release locks a rate card, checks that it is in the given state and can be published, and then calls
+// do.
 func (s *Service) release(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {
@@ -188,7 +187,6 @@ func noteText(note string) string {
 	return strings.TrimRight(note, ".")
 }
 
-// publishOrSchedule publishes a draft now, or schedules it if at is in the future.
 func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time) error {
 	if at.After(now) {
 		columns["state"], columns["effective_at"] = models.RateCardScheduled, at
@@ -203,7 +201,6 @@ func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns m
 	return s.publish(tx, &card, now)
 }
 
-// move updates a rate card's columns and writes an audit event.
 func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns map[string]any) error {
 	after := map[string]any{}
 	for name, value := range columns {
@@ -245,9 +242,9 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled draft if it is due. If the draft can no longer be published,
-// ReleaseDue makes it an ordinary draft again and writes an audit event with the reason. ReleaseDue
-// reports whether it changed a draft. If several nodes call it at the same time, only one of them
+// ReleaseDue publishes the scheduled draft if its time has come. If the draft can no longer be
+// published, ReleaseDue makes it an ordinary draft again and writes an audit event with the reason. It
+// reports whether it changed a draft. Several nodes can call it at the same time, and only one of them
 // changes the draft.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
@@ -290,5 +287,4 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	return done && err == nil, err
 }
 
-// isUserError reports whether an error is one that users can fix.
 func isUserError(err error) bool { return apperr.As(err) != nil }

@@ -45,8 +45,8 @@ type Policy struct {
 	RequireApproval bool
 }
 
-// NewService returns a service that uses the shipped taxonomy, markets and rate card. In the audit log,
-// audit.Service is the actor of its changes, unless By sets another actor.
+// NewService returns a service that uses the embedded taxonomy, markets and rate card. Its changes are
+// attributed to audit.Service, unless By sets another actor.
 func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
@@ -75,14 +75,14 @@ func (s *Service) WithPolicy(p Policy) *Service {
 // RequireApproval reports whether another user must approve a draft before it is published.
 func (s *Service) RequireApproval() bool { return s.policy.RequireApproval }
 
-// Taxonomy returns the industries.
+// Taxonomy returns the taxonomy, which contains all industries.
 func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }
 
 // Markets returns the markets.
 func (s *Service) Markets() *pricingrules.Markets { return s.markets }
 
-// PublishShipped publishes the shipped rate card as version 1 if the database contains no rate
-// card. It reports whether it did so.
+// PublishShipped publishes the embedded rate card as version 1 if the database contains no rate card. It
+// reports whether it published the card.
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {

@@ -63,9 +63,9 @@ func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCard
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
 }
 
-// ReplayNext runs the replay that has been waiting longest, and reports whether there was one. A
-// replay whose lease has expired counts as waiting. Several nodes can call ReplayNext at the same
-// time.
+// ReplayNext runs the replay that has been waiting longest, and reports whether there was one. A replay
+// whose node has stopped making progress counts as waiting. Several nodes can call ReplayNext at the
+// same time.
 func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
 	r, err := s.claimReplay(ctx)
 	if err != nil || r == nil {
@@ -94,8 +94,8 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 	return &r, nil
 }
 
-// updateReplay updates a replay that this node is running. It returns errTakenOver if the node no
-// longer holds the lease.
+// updateReplay updates a replay that this node is running. It returns errTakenOver if this node no
+// longer runs it.
 func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where(
 		"id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
@@ -128,7 +128,6 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 	return s.updateReplay(ctx, r, columns)
 }
 
-// replay runs a replay in steps and saves its progress after each one.
 func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
@@ -159,7 +158,6 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	return result, nil
 }
 
-// partnerPricing returns the current pricing of each partner that has partner pricing.
 func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrules.PartnerPricing, error) {
 	var rows []models.PartnerPrice
 	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {

@@ -15,10 +15,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// recordedPings and recordedLeads return the same columns. outcome is the recorded outcome of the ping.
-// For a lead, it is the outcome of the ping that led to its quote. Sandbox accounts are not included.
-// The queries contain only a few expressions, because evaluating an expression for a row costs as much
-// as reading the row.
+// recordedPings and recordedLeads are queries that return the same columns. A lead has the outcome of
+// the ping that led to its quote. Leads and pings of sandbox accounts are not included. The queries
+// contain only a few expressions, because evaluating an expression for a row costs as much as reading
+// the row.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -32,10 +32,10 @@ const (
 			count(*), sum(price_minor)::bigint
 		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
 
-	// byPartner covers only partners without partner pricing. It groups their pings or leads by
-	// partner and calculates the prices in the database. The arrays industries and markets map an
-	// industry's number and a country to an index into prices. The query adds 2^62 to each price
-	// above 0, so that a single numeric sum contains both the number of prices and their total.
+	// byPartner covers only partners without partner pricing. It groups their pings or leads by partner
+	// and calculates the prices in the database. The arrays industries and markets convert an industry's
+	// number and a country to an index into the array prices. Each price above 0 has 2^62 added to it,
+	// so that a single numeric sum contains both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
@@ -52,9 +52,9 @@ const (
 // steps would report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep runs one step of a replay. It adds the pings and leads of the step's days to sum, and
-// returns the number of these days. left is the number of days that remain, and first is the earliest of
-// them.
+// replayStep runs one step of a replay. It adds the pings and leads of one or more days to sum, and
+// returns the number of these days. first is the first day of the step, and left is the number of days
+// from this day to the end of the replay.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -91,8 +91,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays returns the number of days in the next step, at least one. It uses the page counts from
-// the last vacuum, so that it does not have to wait for locks on partitions.
+// stepDays returns the number of days in the next step, which is at least one. It uses the table sizes
+// from the last vacuum, so that it does not have to wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
@@ -133,7 +133,6 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	return err
 }
 
-// newTally returns an empty tally for a draft's table and the current partner pricing.
 func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerPricing) *tally {
 	t := &tally{
 		table:      table,
@@ -178,7 +177,6 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 // unknown is the index for a taxonomyTermId that belongs to no industry.
 const unknown = -1
 
-// trimmed returns a list without the unknown entries at its end.
 func trimmed(list []int32) []int32 {
 	for len(list) > 0 && list[len(list)-1] == unknown {
 		list = list[:len(list)-1]

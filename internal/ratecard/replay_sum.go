@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxPartnerLines is the maximum number of lines about partners in a result. The result contains the
-// lines with the largest changes in payout.
+// maxPartnerLines is the maximum number of lines about partners in a result. The lines with the largest
+// changes in payouts are kept.
 const maxPartnerLines = 100
 
 // ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and no
@@ -90,12 +90,10 @@ const (
 	wasExcluded = string(models.OutcomeExcluded)
 )
 
-// isRepriced reports whether a replay calculates the price again for an outcome.
 func isRepriced(outcome string) bool {
 	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
 }
 
-// recorded returns a group's totals as they were recorded.
 func recorded(outcome string, count, minor int64) ReplayTotals {
 	f := ReplayTotals{Count: count}
 	if outcome == wasPriced || outcome == wasUnnamed {

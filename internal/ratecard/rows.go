@@ -12,7 +12,6 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// rowsOf reads a rate card's rules, ordered by position.
 func rowsOf(db *gorm.DB, card uuid.UUID) (rows []models.PricingRule, err error) {
 	err = db.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error
 	return rows, err

@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Conflict is a rule that was changed in both the draft and the current version. The rule in the
-// current version is kept. Yours is the draft's rule, or nil if the draft removed it.
+// Conflict is a rule that was changed in both the draft and the current version. The current version's
+// rule is kept. Yours is the draft's rule, or nil if the draft removed the rule.
 type Conflict struct {
 	Target pricingrules.Target
 	Yours  *pricingrules.Rule

@@ -6,14 +6,14 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// amount is an amount from a file, in minor units. signed contains the currencies that its currency
-// sign or code can stand for.
+// amount is an amount of money in a file, in minor units. signed contains the currencies that the
+// amount's currency sign or code can mean. The sign $ can mean three of them.
 type amount struct {
 	minor  int64
 	signed currencies // 0 if there is no sign or code
 }
 
-// currencies is a set of currencies. A dollar sign stands for three of them.
+// currencies is a set of currencies, with one bit for each currency.
 type currencies uint8
 
 func setOf(all ...money.Currency) (s currencies) {
@@ -25,8 +25,8 @@ func setOf(all ...money.Currency) (s currencies) {
 
 func (s currencies) allows(c money.Currency) bool { return s == 0 || s&(1<<c) != 0 }
 
-// signs lists the currency signs and codes. Longer signs such as US$ come before $, so that the
-// longest sign is matched.
+// signs lists the currency signs and codes that can precede or follow an amount. US$ comes before $,
+// because the first match is used.
 var signs = []struct {
 	text string
 	of   currencies
@@ -53,12 +53,12 @@ func (f NumberForm) marks() (decimal, group byte) {
 	return '.', ','
 }
 
-// maxWhole is the maximum number of digits before the decimal mark. With more digits, the sum of
-// MaxRows amounts might not fit into 64 bits.
+// maxWhole is the maximum number of digits before the decimal mark. With more digits, the sum of all
+// amounts in a file might not fit into 64 bits.
 const maxWhole = 10
 
-// parseAmount parses text in a number format. problemDecimals means that text is a number in this
-// format, but has too many decimal places for an amount.
+// parseAmount parses an amount in the given number format. problem is "" or a problem code, such as
+// problemDecimals if there are more than two decimal places.
 func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	body, negative, signed, ok := strip(text)
 	if !ok {
@@ -95,8 +95,8 @@ func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	return a, ""
 }
 
-// strip removes a plus or minus sign, a pair of brackets and a currency from the ends of a number,
-// in any order. It removes each of them at most once.
+// strip removes a plus or minus sign, enclosing brackets and a currency sign or code from a number. Both
+// brackets and a minus sign mean that the number is negative.
 func strip(text string) (body string, negative bool, signed currencies, ok bool) {
 	body = strings.TrimSpace(text)
 	minus := false
@@ -149,11 +149,11 @@ func cutCurrency(s string) (rest string, of currencies, found bool) {
 	return s, 0, false
 }
 
-// blanks are the spaces and apostrophes that can separate groups of digits in both number formats.
+// blanks lists the spaces and apostrophes that can separate groups of digits, as in 1 234.56.
 var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
 
-// wholeUnits removes the group marks from the digits before the decimal mark. ok is false if there
-// are different group marks, or if a group other than the first does not have three digits.
+// wholeUnits removes the group separators from the digits before the decimal mark, as in 1,234. ok is
+// false if the digits are not grouped correctly.
 func wholeUnits(whole string, group byte) (units string, ok bool) {
 	if digits(whole) {
 		return strings.TrimLeft(whole, "0"), true
@@ -179,7 +179,6 @@ func wholeUnits(whole string, group byte) (units string, ok bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits reports whether s contains only digits. It returns true for "".
 func digits(s string) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {

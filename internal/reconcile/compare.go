@@ -26,11 +26,11 @@ var (
 	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
-// Compare enqueues a comparison, which is a dry run. from and to are the first and the last day of
-// the period.
+// Compare enqueues a job that compares the file with the ledger. The result is not final until Save is
+// called. from and to are the first and last days of the period.
 //
-// If arguments are invalid, Compare returns an apperr.Error. Its fields can be lead_id, amount,
-// currency, fixed, date, numbers, dates, coverage, from and to.
+// If the mapping or the period is not valid, Compare returns an apperr.Error that lists the invalid
+// fields.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
@@ -40,7 +40,8 @@ func (s *Service) Compare(
 	})
 }
 
-// CompareNow runs a comparison without the queue, for the command line.
+// CompareNow is like Compare, but runs the comparison itself and returns when the comparison has ended.
+// The command line uses it.
 func (s *Service) CompareNow(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	progress func(phase string, done, total int64),
@@ -58,8 +59,7 @@ func (s *Service) CompareNow(
 	return err
 }
 
-// begin stores the mapping and the period of a comparison, and calls enqueue in the same
-// transaction.
+// begin stores the mapping and the period of a new comparison and calls enqueue, in one transaction.
 func (s *Service) begin(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	enqueue func(*gorm.DB, models.Reconciliation) error,
@@ -97,9 +97,8 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change calls the function do, which returns new values of columns, and updates the reconciliation with
-// them. It returns an error if the reconciliation has been saved or discarded, is being compared, or no
-// longer has the given row version.
+// change updates a reconciliation with the column values that do returns. It returns an error if the
+// reconciliation was saved or discarded, is being compared, or has changed since the given version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -136,9 +135,8 @@ func (s *Service) change(
 	})
 }
 
-// busy reports whether a comparison is running, either as a job or on the command line. If the
-// state of the reconciliation is comparing but busy returns false, the command that ran the
-// comparison has crashed.
+// busy reports whether a comparison is running, either as a job or on the command line. If a
+// reconciliation in the state comparing is not busy, the command that compared it has crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.JobWaiting || w.State == models.JobRunning) {
@@ -149,12 +147,12 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 	return !free, postgres.Translate(err)
 }
 
-// lockOf is the SQL expression for the key of the advisory lock that a command holds while it compares
-// the reconciliation with the id $1. Postgres releases the lock if the command crashes.
+// lockOf is an SQL expression for the key of an advisory lock. A command holds this lock while it
+// compares the reconciliation with the ID $1. Postgres releases the lock if the command crashes.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is like Get, but also detects a comparison that crashed on the command line. In that
-// case, the returned reconciliation has the state uploaded, so that the file can be compared again.
+// GetLive is like Get, but also detects that a comparison on the command line has crashed. In that case,
+// it returns the state uploaded, so that the file can be compared again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
@@ -171,8 +169,6 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 	return now, err
 }
 
-// check returns an error that lists the invalid fields of the mapping and the period, or nil if
-// there are none.
 func (m Mapping) check(p Profile, from, to time.Time) error {
 	var wrong []apperr.Field
 	reject := func(field string, kind apperr.FieldCode, message string) {
@@ -230,8 +226,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
-// undo resets a reconciliation whose comparison was cancelled or failed. There are no lines to
-// delete, because lines are written in the transaction that ends a comparison.
+// undo sets a reconciliation back to the state uploaded after its comparison was cancelled or failed. It
+// has no lines to delete, because lines are written in the transaction that ends a comparison.
 func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{

@@ -19,8 +19,8 @@ const (
 // Coverages lists all values of Coverage.
 var Coverages = []Coverage{FileCoverage, FullCoverage}
 
-// Covered describes which of the period's leads were compared. The tallies contain the number of
-// leads that were left out.
+// Covered describes which of the period's leads were compared with the file. The number of leads that
+// were left out is in the tallies of the Result.
 type Covered struct {
 	Leads        int64    `json:"leads"`                   // number of leads that were compared
 	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all
@@ -70,6 +70,6 @@ func (c *Covered) accountText(number func(int64) string) string {
 	return words + ")"
 }
 
-// Resolvable reports whether lines with the given finding can be resolved. All findings except
-// matched and left_out can be.
+// Resolvable reports whether lines with the given finding can be resolved. All lines can be resolved,
+// except those with the finding matched or left_out.
 func Resolvable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// parseDay parses a date, with or without a time, and returns its day. If the time has a zone, it
+// parseDay parses a date, which can be followed by a time, and returns the day. A time with a time zone
 // is converted to UTC first, because days in the ledger are in UTC.
 func parseDay(text string, form DateForm) (day time.Time, ok bool) {
 	text = strings.TrimSpace(text)
@@ -61,7 +61,6 @@ func threeParts(date string) (parts [3]string, ok bool) {
 	return parts, ok
 }
 
-// clockForms lists the layouts of the time that can follow a date.
 var clockForms = []string{"15:04:05Z07:00", "15:04Z07:00", "15:04:05", "15:04", "15:04:05 Z07:00", "15:04:05Z0700",
 	"3:04 PM", "3:04:05 PM", "15:04:05 MST"}
 

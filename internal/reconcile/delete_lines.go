@@ -9,17 +9,16 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// deleteBatchSize is the number of lines that are deleted in one transaction. A batch is small
-// enough for a request to wait for it.
+// deleteBatchSize is the number of lines that one transaction deletes. It is small enough for a request
+// to wait for the transaction.
 const deleteBatchSize = 20_000
 
-// deleteSomeLines deletes a batch of a reconciliation's lines. The database rejects the deletion if
-// the reconciliation's state is compared or saved.
+// deleteSomeLines deletes one batch of a reconciliation's lines. The database rejects this if the
+// reconciliation is in the state compared or saved.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
 
-// hasLines reports whether a reconciliation has lines.
 func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has bool, err error) {
 	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`,
 		reconciliation).Scan(&has)
@@ -32,8 +31,8 @@ func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) err
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines deletes lines in batches. For each batch, it calls the function step, which must call drop
-// in a database transaction.
+// deleteLines deletes the lines of a reconciliation in batches. For each batch, it calls step, which
+// must call drop in a database transaction.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
@@ -46,8 +45,8 @@ func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, ste
 	}
 }
 
-// DeleteExpired deletes the remaining lines of reconciliations in the states uploaded and
-// discarded. It returns the number of reconciliations that had lines.
+// DeleteExpired deletes all lines that reconciliations in the states uploaded and discarded still have.
+// It returns the number of reconciliations that had lines.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

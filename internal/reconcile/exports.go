@@ -21,19 +21,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns lists the columns of an exported result. row is the row number in a spreadsheet. Amounts
-// are in major units, and difference is file_amount minus ledger_amount. If the file and the ledger have
-// different currencies, currency contains both, with the file's first, and difference is empty.
-// partner_id is the identifier that the partner sends as partnerId. Times are in UTC.
+// Columns lists the columns of an exported result. Amounts are in major units, and times are in UTC. If
+// the file and the ledger have different currencies for a lead, the currency column contains both, as in
+// GBP/EUR, and the difference column is empty.
 var Columns = []string{
 	"row", "finding", "problem", "lead_id", "partner_id", "file_amount", "ledger_amount", "difference", "currency", "received_at", "resolved_by", "resolved_at", "note",
 }
 
-// exportBatchSize is the number of lines that an export reads at a time.
 const exportBatchSize = 2000
 
 // CSV writes a header row and the lines with the given finding, or all lines if finding is "". It
-// returns the number of lines. It does not hold all lines in memory.
+// returns the number of lines. It does not hold all lines in memory at once.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
 ) (rows int64, err error) {
@@ -69,8 +67,8 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// each calls the function do for every line that matches the query, in file order. All lines are as they
-// were when the first one was read.
+// each calls do for every line that matches the query, in file order. Changes that are made while it
+// runs do not appear in the lines.
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -94,7 +92,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns. It reuses the memory of the given slice.
+// record returns the cells of a line in the order of Columns. It reuses the memory of into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, resolved := "", l.Problem, "", "", ""
 	if l.FileRow != nil {
@@ -120,7 +118,6 @@ func (l *Line) record(into []string) []string {
 		received, csvcell.Escape(l.ResolvedBy), resolved, csvcell.Escape(l.Note))
 }
 
-// amounts formats the amounts of a line for the export. A missing amount is "".
 func (l *Line) amounts() (fileAmount, ledgerAmount, difference, currency string) {
 	decimal := func(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
 	if l.FileMinor != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads a page of lines, each with its newest resolution. The first %s is
-// replaced by the clauses that select the page, and the second by the ORDER BY of the result. $1 is the
-// reconciliation. $2 contains the partners in the scope, or is null if the scope includes all partners.
+// linesSQL reads a page of lines, each with its newest resolution. The first %s stands for the
+// conditions, order and limit of the page, and the second for ASC or DESC. $1 is the reconciliation. $2
+// lists the partners in the scope, or is null if the scope includes all partners.
 //
-// If a lead belongs to a partner other than the file's, that partner is returned only if it is in the
-// scope. The limit is in a subquery, because the joins would otherwise read every line.
+// If a lead in the file belongs to another partner, that partner is returned only if it is in the scope.
+// The limit is in a subquery, because otherwise the joins would read every line.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.file_currency, l.file_minor, l.ledger_currency, l.ledger_minor, l.received_at,
@@ -30,8 +30,8 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unresolved is the condition for lines without a resolution. It excludes leads that the comparison left out, which
-// cannot be resolved.
+// unresolved is an SQL condition for lines that have no resolution. It excludes leads that were left out
+// of the comparison, because these cannot be resolved.
 const unresolved = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
 // restricted returns the partners in a scope. It returns nil, which is null in SQL, if the scope
@@ -69,7 +69,6 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	return all, newer, older, nil
 }
 
-// querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -107,8 +106,7 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, postgres.Translate(err)
 }
 
-// OpenLines returns the number of unresolved lines for each finding that can be resolved. It counts
-// only the resolved lines, which are few, and subtracts them from the counts in the result.
+// OpenLines returns the number of unresolved lines for each finding that can be resolved.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {

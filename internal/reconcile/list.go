@@ -12,13 +12,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stored is a row of the table reconciliations with the slug and the name of its partner.
 type stored struct {
 	models.Reconciliation
 	Slug, Name string
 }
 
-// visible returns a query for the reconciliations in the scope.
 func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
 	q := s.db.Gorm.WithContext(ctx).Table("reconciliations r").Select("r.*, p.slug, p.name").Joins("JOIN partners p ON p.id = r.partner_id")
 	if !sc.All() {
@@ -27,7 +25,6 @@ func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
 	return q
 }
 
-// read decodes the JSON columns of the rows.
 func read(found []stored) ([]Reconciliation, error) {
 	all := make([]Reconciliation, len(found))
 	for i, f := range found {
@@ -50,7 +47,6 @@ func read(found []stored) ([]Reconciliation, error) {
 	return all, nil
 }
 
-// find runs a query that is based on visible.
 func find(q *gorm.DB) ([]Reconciliation, error) {
 	var found []stored
 	if err := q.Find(&found).Error; err != nil {
@@ -59,7 +55,7 @@ func find(q *gorm.DB) ([]Reconciliation, error) {
 	return read(found)
 }
 
-// Get returns a reconciliation, or errNotFound if it is not in the scope.
+// Get returns a reconciliation. It returns errNotFound if there is no such reconciliation in the scope.
 func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	all, err := find(s.visible(ctx, sc).Where("r.id = ?", reconciliation))
 	if err != nil {
@@ -71,8 +67,8 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	return all[0], nil
 }
 
-// List returns a page of reconciliations, newest first. newer and older report whether there are
-// newer and older ones.
+// List returns a page of reconciliations, newest first. newer reports whether there is a previous page,
+// and older whether there is a next one.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
 	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
@@ -88,7 +84,6 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 	return all, newer, older, nil
 }
 
-// sameShown is the maximum number of reconciliations that SameFile returns.
 const sameShown = 20
 
 // SameFile returns earlier reconciliations of an identical file, newest first. It omits those that

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Codes that state why a row cannot be read, why it differs from the ledger, or why a lead was left
-// out. Lines contain these codes instead of the contents of the row.
+// A problem code states why a row cannot be read, why it differs from the ledger, or why a lead was left
+// out of the comparison. Lines contain these codes and not the contents of the row.
 const (
 	problemCells      = "cells"
 	problemHead       = "head_again"
@@ -56,7 +56,7 @@ var problemWords = map[string]string{
 	problemOtherAccount:  "The file has no leads from this account.",
 }
 
-// ProblemText returns a text that explains the problem and how to fix it.
+// ProblemText returns a text that explains a problem code and how to fix the problem.
 func ProblemText(problem string) string {
 	if words, ok := problemWords[problem]; ok {
 		return words
@@ -64,7 +64,6 @@ func ProblemText(problem string) string {
 	return problem
 }
 
-// shapeProblem returns the code that states why text is not an amount.
 func shapeProblem(text string) string {
 	switch text = strings.TrimSpace(text); {
 	case text == "":
@@ -75,8 +74,6 @@ func shapeProblem(text string) string {
 	return problemAmount
 }
 
-// isLead reports whether text is a leadId. It checks the length first, because this rules out most
-// texts quickly.
 func isLead(text string) bool {
 	if text = strings.TrimSpace(text); len(text) != leadLength {
 		return false
@@ -85,11 +82,10 @@ func isLead(text string) bool {
 	return err == nil
 }
 
-// leadLength is the length of a leadId.
 var leadLength = len(id.Format(id.Lead, uuid.Nil))
 
-// formula reports whether a spreadsheet would evaluate text as a formula. The caller must have
-// checked that text is not a number, because numbers can start with the same characters.
+// formula reports whether a spreadsheet program would evaluate text as a formula. The caller must first
+// check that text is not a number, because numbers can also start with + or -.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
 // parseLead parses a leadId in upper or lower case, with or without spaces around it.

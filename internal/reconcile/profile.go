@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// profile reads all rows of a file once and describes its columns.
 func profile(list io.Reader) (p Profile, err error) {
 	t, err := openTable(list)
 	if err != nil {
@@ -52,7 +51,6 @@ func profile(list io.Reader) (p Profile, err error) {
 	return p, nil
 }
 
-// columnStats contains counts and date ranges of the values in a column.
 type columnStats struct {
 	filled, leads, coded int
 	codes                currencies
@@ -147,7 +145,6 @@ func (t *tally) count(fits, alone, differs bool) {
 	}
 }
 
-// column returns the description of the column with the given name.
 func (l *columnStats) column(name string) Column {
 	c := Column{Name: name, Filled: l.filled, LeadIDs: l.leads}
 	if l.filled == 0 {
@@ -180,8 +177,8 @@ func (l *columnStats) column(name string) Column {
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
 // forms returns the indexes of the formats that match at least 95% of the values in the column. It
-// returns more than one only if a value has different meanings in these formats and the values do not
-// show which format is right.
+// returns more than one index only if a value has different meanings in these formats, and the other
+// values do not show which format is right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {
@@ -201,7 +198,6 @@ func (l *columnStats) forms(all []tally) (fit []int) {
 	return fit
 }
 
-// parseCode parses a currency code.
 func parseCode(text string) (money.Currency, bool) {
 	if text = strings.TrimSpace(text); len(text) != 3 {
 		return 0, false

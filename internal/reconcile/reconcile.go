@@ -43,17 +43,17 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By returns a copy of the service that acts on behalf of a user.
+// By returns a copy of the service that acts for another user.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
 	return &mine
 }
 
-// ID returns the public id of a reconciliation, such as rn_….
+// ID formats the ID of a reconciliation as users see it, such as rn_….
 func ID(reconciliation uuid.UUID) string { return id.Format(id.Reconciliation, reconciliation) }
 
-// MaxFile is the maximum size of a file in bytes. MaxRows is its maximum number of rows.
+// MaxFile is the maximum size of a file in bytes. MaxRows is the maximum number of rows in a file.
 const (
 	MaxFile = 256 << 20
 	MaxRows = 2_000_000
@@ -106,13 +106,13 @@ type Column struct {
 	Days       []Days       `json:"days,omitempty"`       // the first and the last day, for each format in Dates
 }
 
-// Days is the first and last day in a column, in the format 2006-01-31.
+// Days contains the first and last day in a column, in the format 2006-01-31.
 type Days struct {
 	First string `json:"first"`
 	Last  string `json:"last"`
 }
 
-// Profile describes a file. It is created when the file is uploaded.
+// Profile describes the format and the columns of a file. It is created when the file is uploaded.
 type Profile struct {
 	Delimiter string   `json:"delimiter"` // ",", ";" or a tab
 	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for old files without a recorded encoding
@@ -152,9 +152,9 @@ type Mapping struct {
 	Coverage Coverage       `json:"coverage,omitempty"` // "" means FileCoverage
 }
 
-// Suggestion is a proposed mapping. It is copied from the partner's latest file with the same
-// columns. If there is none, it is based on the names and contents of the columns. Ambiguous fields
-// are empty.
+// Suggestion is a proposed mapping. It is copied from the partner's latest file that has the same
+// columns as the new file. If there is no such file, the names and values of the columns determine the
+// mapping. Ambiguous fields are empty.
 type Suggestion struct {
 	Mapping
 	From, To   time.Time // days; zero if the file has no dates
@@ -171,9 +171,9 @@ type Reconciliation struct {
 	Result      *Result
 }
 
-// Tally contains the number of lines with one finding in one currency, and the totals of their
-// amounts in minor units. FileAmount is the total in the file, and LedgerAmount is the total in the ledger.
-// Lines without an amount count as 0.
+// Tally contains the number of lines that have one finding and one currency, and the totals of their
+// amounts in minor units: FileAmount in the file, and LedgerAmount in the ledger. A missing amount
+// counts as 0.
 type Tally struct {
 	Finding      models.Finding `json:"finding"`
 	Currency     string         `json:"currency,omitempty"` // "" for lines without an amount
@@ -182,8 +182,8 @@ type Tally struct {
 	LedgerAmount int64          `json:"ledger_amount"`
 }
 
-// Result is the result of a comparison. Tallies are sorted by finding, in the order of Findings,
-// and then by currency.
+// Result is the result of a comparison. Tallies are sorted by finding, in the order of the variable
+// Findings, and then by currency.
 type Result struct {
 	Rows    int      `json:"rows"`
 	Tallies []Tally  `json:"tallies"`

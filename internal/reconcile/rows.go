@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// entry is a parsed row. If problem is not "", other fields may be zero.
+// entry is a parsed row. If problem is not "", the other fields may be zero.
 type entry struct {
 	row      int
 	lead     uuid.UUID // uuid.Nil if it cannot be read
@@ -20,7 +20,6 @@ type entry struct {
 	problem  string
 }
 
-// reader reads the rows of a file and parses them according to a mapping.
 type reader struct {
 	*table
 	Mapping
@@ -49,7 +48,6 @@ func newReader(list io.Reader, m Mapping) (*reader, error) {
 	return r, nil
 }
 
-// next returns the next row, or io.EOF after the last.
 func (r *reader) next() (e entry, err error) {
 	row, err := r.table.next()
 	if err != nil {
@@ -89,9 +87,8 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copyReader converts the rows of a file to the text format of COPY. The columns are line, row,
-// lead, minor units, currency and problem. It calls report with the number of rows that it has
-// read.
+// copyReader converts the rows of a file to the text format of the Postgres command COPY. It calls
+// report with the number of rows that it has read.
 type copyReader struct {
 	from   *reader
 	line   int
@@ -101,7 +98,7 @@ type copyReader struct {
 	err    error
 }
 
-// copyChunkSize is the size in bytes of the chunks sent with COPY.
+// copyChunkSize is the approximate size of the chunks that are sent to Postgres, in bytes.
 const copyChunkSize = 64 << 10
 
 func (c *copyReader) Read(p []byte) (int, error) {

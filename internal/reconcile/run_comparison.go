@@ -20,26 +20,26 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// listSQL creates a temporary table for the rows of the file. The table is dropped at the end of
-// the transaction.
+// listSQL creates a temporary table for the rows of the file. Postgres drops the table at the end of the
+// transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the file, and for each of the period's leads that is not in
-// the file. It returns the totals. A single SQL statement does all of this, so that it sees the ledger
-// at one point in time.
+// compareSQL writes one line for each row of the file, and one for each of the period's leads that is
+// not in the file. It returns the totals. It is a single statement, so that all of it sees the same
+// state of the ledger.
 //
-// The finding for a lead that is not in the file is "missing" if the file covers the lead, and
-// "left_out" otherwise. With FullCoverage, the file covers all leads. Otherwise, it covers a lead if it
-// covers both the lead's currency and the lead's account. A file covers the currencies in its readable
-// rows, or all currencies if it has no readable rows. It covers the accounts of the leads in these rows,
-// or all accounts if none of these leads belongs to the partner.
+// A lead that is not in the file is "missing" if the file covers it, and "left_out" otherwise. With
+// FullCoverage, the file covers all leads. Otherwise, it covers a lead if it covers both the lead's
+// currency and the lead's account. A file covers the currencies in its readable rows, or all currencies
+// if it has no readable rows. It covers the accounts of the leads in these rows, or all accounts if none
+// of these leads belongs to the partner.
 //
-// "ledger" is not materialized, because that would read the leads of all partners. Instead, each
-// reference to "ledger" reads only the leads in the file, or the partner's leads in the period.
+// The subquery "ledger" is not materialized, because that would read the leads of all partners. Instead,
+// each use of it reads only the leads in the file, or the partner's leads in the period.
 //
 // The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no accrual.
-// All the accruals that are needed occurred from @first until @last, and the other entries of these
-// leads occurred after @first. Only the partitions of the ledger for these times are read.
+// All accruals that are needed occurred between @first and @last, and the other entries of their leads
+// occurred after @first. These limits let Postgres skip the other partitions of the ledger.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
@@ -94,8 +94,9 @@ SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id 
 FROM unlisted GROUP BY 1, 2, 4`
 
 // accrualsSQL returns a period that contains the accruals of all leads in the file and of all leads
-// received in the compared period. A lead is received within minutes of the time in its id. An id whose
-// time is not in any partition of the ledger is not the id of a lead.
+// received in the compared period. It relies on the times in the IDs of leads, which are within minutes
+// of the accruals. It ignores IDs whose time is outside the ledger's partitions, because no lead has
+// such an ID.
 const accrualsSQL = `
 WITH whole AS MATERIALIZED (
 	SELECT min(starts_at) AS starts_at, max(ends_at) AS ends_at FROM partitions WHERE parent = 'ledger_entries'
@@ -105,7 +106,6 @@ WITH whole AS MATERIALIZED (
 SELECT least(@from, (SELECT partition_time(lead_id::text) - interval '1 day' FROM listed ORDER BY lead_id LIMIT 1)),
 	greatest(@until, (SELECT partition_time(lead_id::text) + interval '1 day' FROM listed ORDER BY lead_id DESC LIMIT 1))`
 
-// compare handles a comparison job.
 func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
 	return s.runComparison(ctx, w, func(string, int64, int64) {})
 }
@@ -162,7 +162,6 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
 }
 
-// copyList copies the rows of the file into the table that listSQL creates.
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
@@ -185,7 +184,8 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, re
 	return postgres.Translate(err)
 }
 
-// classifyLines writes the lines with their findings and returns the totals.
+// classifyLines writes a line with a finding for each row and for each missing lead, and returns the
+// totals.
 func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
 	asOf = s.clock.Now()
 	everything := r.Mapping.Coverage == FullCoverage
@@ -220,7 +220,6 @@ func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation
 	return result, asOf, err
 }
 
-// maxNamed is the maximum number of left-out accounts that a result lists.
 const maxNamed = 20
 
 func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) ([]string, error) {
@@ -243,7 +242,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// compared stores the result. It returns ErrSuperseded if the comparison was cancelled.
+// compared stores the result of a comparison. It returns ErrSuperseded if the comparison was cancelled.
 func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))

@@ -13,7 +13,7 @@ import (
 
 var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "There is no result to save. Compare the file first.")
 
-// Save makes the dry run the final result and deletes the file.
+// Save makes the result of the latest comparison final and deletes the file.
 func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	return s.change(ctx, sc, reconciliation, version, "reconciliation.save", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		if r.State != models.ReconciliationCompared {
@@ -27,8 +27,8 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 	})
 }
 
-// Discard deletes the result and the file of a reconciliation that has not been saved. It deletes
-// only the first batch of lines. DeleteLines or DeleteExpired deletes the remaining ones.
+// Discard deletes the result and the file of a reconciliation that has not been saved. It deletes only
+// the first batch of lines. DeleteLines and DeleteExpired delete the others.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{
@@ -47,7 +47,8 @@ func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uu
 	return err
 }
 
-// deleteFile deletes the file of a reconciliation. The foreign key sets its file id to null.
+// deleteFile deletes the file of a reconciliation. The foreign key in the database then sets the
+// reconciliation's file ID to null.
 func deleteFile(tx *gorm.DB, r models.Reconciliation) error {
 	if r.FileID == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// remembered is the number of earlier files that are searched for a mapping with the same columns.
+// remembered is the maximum number of earlier files in which SuggestWith looks for the same columns.
 const remembered = 20
 
 // Suggest proposes a mapping for a file.
@@ -18,7 +18,7 @@ func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, er
 	return s.SuggestWith(ctx, r, Mapping{})
 }
 
-// SuggestWith is like Suggest, but uses the fields that are set in the given mapping.
+// SuggestWith is like Suggest, but keeps the fields that are set in the given mapping.
 func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
 		Where("r.id <> ? AND r.state IN ('compared', 'saved')", r.ID).Order("r.id DESC").Limit(remembered))
@@ -47,10 +47,9 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// take replaces suggested fields with the fields that are set in m. If this replaces the date
-// column, take discards the suggested date format. If this replaces the amount column, it discards
-// the suggested number format. If there is no currency column, it also replaces the currency with
-// the one in the name of the new amount column.
+// take replaces the suggested fields with the fields that are set in m. If it replaces the amount or
+// date column, it discards the suggested format of that column. If there is no suggested currency
+// column, it also looks for a currency in the name of the new amount column.
 func (s *Suggestion) take(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""
@@ -68,8 +67,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit sets the formats to those that the file allows, and then sets the period. It keeps a suggested
-// format if the file allows it. A format that is set in the given mapping is always used.
+// fit replaces suggested formats that do not match the values in the file, and then sets the period.
+// Formats that are set in the given mapping are always used.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
@@ -80,7 +79,7 @@ func (s *Suggestion) fit(p Profile, given Mapping) {
 	s.From, s.To = p.Period(s.Date, s.Dates)
 }
 
-// Common column names, the most specific first. Case and punctuation are ignored.
+// These are common column names, with the most specific first. Case and punctuation are ignored.
 var (
 	leadNames   = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
 	amountNames = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag",
@@ -90,7 +89,7 @@ var (
 		"leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
 
-// guess proposes a mapping based on the contents of the columns. If several columns fit, it chooses
+// guess proposes a mapping based on the values in the columns. If several columns fit, it chooses
 // between them by name.
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
@@ -103,8 +102,8 @@ func guess(p Profile) (m Mapping) {
 	return m
 }
 
-// money returns the only column that contains numbers and has the name of an amount. It returns ""
-// if there is no such column or more than one.
+// money returns the name of the only column that contains numbers and is named like an amount. It
+// returns "" if there is no such column or more than one.
 func (p Profile) money() (found string) {
 	for _, c := range p.Columns {
 		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !isAmountName(c.Name) {
@@ -123,8 +122,8 @@ func isAmountName(name string) bool {
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// pick returns the only column for which fits returns true. If there are several, it returns the
-// one whose name comes first in names, or "" if several columns have that name.
+// pick returns the name of the only column for which fits returns true. If there are several, it returns
+// the one whose name comes first in names, or "" if several columns match that name.
 func (p Profile) pick(names []string, fits func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {

@@ -11,8 +11,8 @@ import (
 // these leads, because their rows already have lines.
 const onlyNamed = "named"
 
-// resultRow is a row of compareSQL's result. It counts the lines that have the same outcome and the
-// same two currencies. An outcome is a finding, onlyNamed, or the reason why leads were left out.
+// resultRow is a row of the result of compareSQL. It counts the lines that have one outcome and one pair
+// of currencies. The outcome is a finding, onlyNamed, or the reason why leads were left out.
 type resultRow struct {
 	outcome                         string
 	account                         *uuid.UUID // set if the leads were left out because of their account
@@ -20,7 +20,6 @@ type resultRow struct {
 	lines, fileAmount, ledgerAmount int64
 }
 
-// sums adds up the rows of compareSQL's result.
 type sums struct {
 	tallies       map[Tally]*Tally // by finding and currency
 	leads         int64            // number of the period's leads that were compared
@@ -67,8 +66,8 @@ func (s *sums) add(p resultRow) {
 	}
 }
 
-// sorted returns the tallies in the order of Findings. Tallies with the same finding are in the
-// order of money.Currencies.
+// sorted returns the tallies in the order of the variable Findings, and then in the order of
+// money.Currencies.
 func (s *sums) sorted() (all []Tally) {
 	for _, finding := range Findings {
 		if t := s.tallies[Tally{Finding: finding}]; t != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Encodings of files.
+// UTF8 and Windows1252 are the encodings that a file can have.
 const (
 	UTF8        = "UTF-8"
 	Windows1252 = "Windows-1252"
@@ -34,7 +34,7 @@ func invalidFile(reason, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
 
-// table reads the rows of a CSV file in bounded memory.
+// table reads a CSV file row by row, without holding the whole file in memory.
 type table struct {
 	names     []string
 	delimiter rune
@@ -57,7 +57,6 @@ type row struct {
 	problem string
 }
 
-// openTable detects the delimiter and reads the column names.
 func openTable(list io.Reader) (*table, error) {
 	in := bufio.NewReaderSize(list, sampleSize)
 	sample, err := in.Peek(sampleSize)
@@ -91,7 +90,6 @@ func openTable(list io.Reader) (*table, error) {
 	return t, err
 }
 
-// looksLikeText returns an error if the file does not start like a CSV file.
 func looksLikeText(sample []byte) error {
 	switch {
 	case len(bytes.TrimSpace(bytes.TrimPrefix(sample, []byte("\ufeff")))) == 0:
@@ -121,9 +119,9 @@ func looksLikeUTF16(sample []byte) bool {
 
 const delimiters = ",;\t"
 
-// findDelimiter parses the first rows with each delimiter. It returns the delimiter that results in
-// the most rows with a leadId. If there is a tie, it compares the numbers of rows that have as many
-// cells as the first row, and then the numbers of cells in the first row.
+// findDelimiter parses the first rows with each delimiter. It returns the delimiter that results in the
+// most rows with a leadId. If there is a tie, it prefers the delimiter that results in the most rows
+// with as many cells as the first row, and then the one that results in the most cells in the first row.
 func findDelimiter(sample []byte) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
 		sample = sample[:end]
@@ -154,7 +152,6 @@ func findDelimiter(sample []byte) rune {
 	return best
 }
 
-// readNames reads the column names from the first row.
 func (t *table) readNames() error {
 	head, err := t.next()
 	switch {
@@ -272,7 +269,6 @@ func (t *table) decode(cell *string) error {
 	return nil
 }
 
-// encoding returns the encoding of the rows that have been read.
 func (t *table) encoding() string {
 	if t.western {
 		return Windows1252
@@ -299,7 +295,7 @@ func blank(cells []string) bool {
 }
 
 // rowLimitReader limits the length of a row and rejects NUL bytes. After an error other than io.EOF,
-// each further read returns the same error.
+// each further call returns that error again.
 type rowLimitReader struct {
 	from   io.Reader
 	left   int // number of bytes left for the current row

@@ -25,7 +25,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filesKept is how long an uploaded file is stored if it is not deleted earlier.
+// filesKept is how long an uploaded file is stored if nothing deletes it earlier.
 const filesKept = 7 * 24 * time.Hour
 
 var (
@@ -35,7 +35,7 @@ var (
 		fmt.Sprintf("The file is larger than %d MiB. Split it by date and upload each part.", MaxFile>>20))
 )
 
-// Upload encrypts and stores a partner's file. It profiles the columns while reading the file.
+// Upload encrypts and stores a partner's file. It also describes the file's columns in a Profile.
 func (s *Service) Upload(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader,
 ) (r models.Reconciliation, err error) {
@@ -127,7 +127,6 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxFileName is the maximum length of a stored file name, in characters.
 const maxFileName = 120
 
 // shown returns a file name for display. It removes folders and unprintable characters, and truncates

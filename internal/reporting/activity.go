@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// ActivityItem is a stored lead or a rejected request. For a rejected request, only At and the
-// second group of fields are set.
+// ActivityItem is a stored lead or a rejected request. For a rejected request, only At, Request,
+// Endpoint, Outcome and Fields are set.
 type ActivityItem struct {
 	At       time.Time
 	Lead     uuid.UUID

@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// totalsLimit is the maximum number of entries that one step adds to ledger_totals.
+	// totalsLimit is the maximum number of entries that addTotals adds to the table ledger_totals at
+	// once.
 	totalsLimit = 50_000
-	// checkedMonths is the number of recent months in which the totals are compared with the ledger.
+	// checkedMonths is the number of recent months in which ledger_totals is compared with the ledger.
 	checkedMonths = 3
 	checkEvery    = day
 )
 
-// totalColumns contains the SQL expressions for the totals of a group of entries, in the column order of
-// ledger_totals.
+// totalColumns contains the SQL expressions for the totals of a group of ledger entries, in the order of
+// the columns of the table ledger_totals.
 const totalColumns = `count(*), coalesce(sum(amount_minor) FILTER (WHERE kind = 'accrual'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'return'), 0),
 	coalesce(sum(amount_minor) FILTER (WHERE kind = 'adjustment'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'payment'), 0)`
 
 const (
 	totalsLock = `SELECT pg_try_advisory_xact_lock(hashtext('ledger totals'))`
 
-	// All entries with ids up to daily_lead_counts_state.counted_to are committed. No further entries
-	// with such ids can appear.
+	// totalsState reads the limits of the entries that addTotals may add. All entries with ids up to
+	// counted_to are committed, and no further entries with such ids can appear.
 	totalsState = `SELECT added_to, counted_to FROM ledger_totals_state t, daily_lead_counts_state c`
 
 	totalsFind = `SELECT EXISTS (SELECT FROM ledger_entries WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4)`
@@ -42,10 +43,9 @@ const (
 	totalsAdded = `UPDATE ledger_totals_state SET added_to = $1`
 )
 
-// UpdateTotals adds ledger entries to ledger_totals, each of them exactly once. It adds only entries
-// that daily_lead_counts already includes, because no more entries with lower ids can appear. Readers of
-// ledger_totals add the later entries themselves. Only one node at a time does this, in steps of
-// totalsLimit entries.
+// UpdateTotals adds ledger entries to the table ledger_totals, each of them exactly once. It adds only
+// entries that the table daily_lead_counts already includes, because no more entries with lower ids can
+// appear. Only one node at a time does this.
 func (r *Rollup) UpdateTotals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (r *Rollup) UpdateTotals(ctx context.Context) error {
 	return nil
 }
 
-// addTotals adds one step of entries, and reports whether there are more.
+// addTotals adds up to totalsLimit ledger entries to ledger_totals, and reports whether there are more.
 func addTotals(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	var mine bool
 	if err := tx.QueryRow(ctx, totalsLock).Scan(&mine); err != nil || !mine {
@@ -107,8 +107,8 @@ type TotalsDifference struct {
 	Totals int // number of totals that differ, each for one account and currency
 }
 
-// CheckTotals compares ledger_totals with the ledger in the recent months, and returns the months in
-// which they differ.
+// CheckTotals compares the table ledger_totals with the ledger in the recent months. It returns the
+// months in which they differ.
 func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()

@@ -22,13 +22,13 @@ type Range struct {
 	Step        time.Duration
 }
 
-// LastSteps returns a range that ends at the given time. Its last step can be incomplete.
+// LastSteps returns a range with the given number of steps that ends at now. The last step can be
+// incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}
 }
 
-// steps returns all steps of the range, with their counts set to zero.
 func (r Range) steps() (all []Step) {
 	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
 		all = append(all, Step{At: at})

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Outcome is the number of requests to an endpoint with one outcome.
+// Outcome is the number of requests to an endpoint that had the same outcome.
 type Outcome struct {
 	Endpoint, Outcome string
 	Count             int64
@@ -78,8 +78,8 @@ func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID
 	return f, postgres.Translate(rows.Err())
 }
 
-// partnerTraffic returns a query for a partner's traffic. It sums each latency bucket separately,
-// because unnesting the array takes several times as long.
+// partnerTraffic returns a query for a partner's traffic. The query sums each latency bucket separately,
+// because unnesting the array of buckets takes several times as long.
 func partnerTraffic() string {
 	var buckets strings.Builder
 	for i := range len(models.LatencyBounds) + 1 {
@@ -115,7 +115,8 @@ func percentiles(latency map[string][]int64) (all []Latency) {
 	return all
 }
 
-// percentile returns the upper bound of the bucket that contains the percentile, or Beyond.
+// percentile returns the upper bound of the bucket that contains the percentile, or Beyond if that
+// bucket has no upper bound.
 func percentile(buckets []int64, count, percent int64) time.Duration {
 	rank := (count*percent + 99) / 100
 	for i, bound := range models.LatencyBounds {

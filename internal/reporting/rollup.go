@@ -16,28 +16,28 @@ import (
 
 const (
 	rollEvery = 20 * time.Second
-	// rollUpTimeout is a client-side limit for one pass. The server's timeout does not help if the
-	// network fails. The next pass continues where this one stopped.
+	// rollUpTimeout limits one pass of a Rollup, because the statement timeout of the database has no
+	// effect if the network fails. The next pass continues an interrupted one.
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
-	// entryDelay is how old an entry must be before addLatest adds it. The delay is needed because
-	// entries are committed some time after their occurred_at. Entries that take longer than
-	// entryDelay are added when their day is summed again.
+	// entryDelay is the minimum age of the entries that addLatest adds, because entries are committed
+	// some time after their occurred_at. Entries that are committed even later are added when their day
+	// is summed again.
 	entryDelay = time.Minute
 	// dayDelay is the time from the end of a day until that day is summed again.
 	dayDelay = 15 * time.Minute
-	// refreshEvery is how often the figures of all partners are updated. In between, only
+	// refreshEvery is how often the figures of all partners are updated. Between these updates, only
 	// partners with new entries or traffic are updated.
 	refreshEvery = 15 * time.Minute
-	// figureDays is the number of days that partner_figures covers, including today. retentionDays
-	// is the number of days in partner_days, which keeps a few more days for manual queries.
+	// figureDays is the number of days, including today, that the table partner_figures covers.
+	// retentionDays is the number of days in the table partner_days, which keeps a few more days for
+	// manual queries.
 	figureDays, retentionDays = 30, 40
 )
 
 // Rollup computes the figures in the list of partners, and the ledger's totals by month. It sums the
-// ledger by day and partner in partner_days, and from that computes the 30-day totals in
-// partner_figures. It sums the ledger by account and month in ledger_totals. Sandbox leads have no
-// ledger entries, so they are not included.
+// ledger by day and partner in the table partner_days. From that, it computes the 30-day totals in the
+// table partner_figures. It sums the ledger by account and month in the table ledger_totals.
 type Rollup struct {
 	db          *postgres.DB
 	clock       clock.Clock
@@ -50,8 +50,8 @@ func NewRollup(db *postgres.DB, c clock.Clock, log *slog.Logger) *Rollup {
 	return &Rollup{db: db, clock: c, log: log}
 }
 
-// Run makes a pass every 20 seconds until ctx is cancelled. It runs on all nodes. A lock ensures
-// that only one node at a time does the work.
+// Run updates the figures and totals every 20 seconds until ctx is cancelled. It runs on all nodes. A
+// lock ensures that only one node at a time does the work.
 func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
@@ -72,9 +72,8 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Update brings the figures up to date. It sums completed days first, each in its own transaction. If
-// the first pass has many entries to sum and is interrupted, the next pass therefore continues where it
-// stopped.
+// Update updates the figures in the list of partners. It first sums completed days, each in its own
+// transaction, so that the next pass can continue an interrupted one.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -143,7 +142,7 @@ func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progres
 	return p, true, err
 }
 
-// sums selects the number of leads and their payouts in a time range, grouped by day, partner and
+// sums is a query for the number of leads and their payouts in a time range, grouped by day, partner and
 // currency.
 const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currency, count(*), sum(amount_minor)::bigint FROM ledger_entries
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 GROUP BY 1, 2, 3`

@@ -24,16 +24,15 @@ const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDe
 // traffic_minutes_by_secret.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
-// SecretTraffic is the number of accepted posts that were signed with one secret in one interval of a
-// time range.
+// SecretTraffic is the number of accepted posts that were signed with one secret in one step of a range.
 type SecretTraffic struct {
 	Secret uuid.UUID
 	Step   int // index of the step in the range
 	Posts  int64
 }
 
-// Secrets counts accepted posts by secret and step. The counts show whether a partner has stopped
-// using an old secret.
+// Secrets counts a partner's accepted posts by signing secret and step of the range. The counts show
+// whether the partner has stopped using an old secret.
 func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
 	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`

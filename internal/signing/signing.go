@@ -18,7 +18,7 @@ import (
 // Tolerance is the maximum difference between a timestamp and the service's clock.
 const Tolerance = 300 * time.Second
 
-// Rejections from the specification. All have status 401.
+// These are the errors that the specification defines for signatures. All have status 401.
 var (
 	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
 	ErrSignature   = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
@@ -35,16 +35,16 @@ type Headers struct {
 	Alias     []string // X-Signature
 }
 
-// Claim contains the signature and the timestamp from well-formed headers. It proves nothing
-// until it is verified.
+// Claim contains the signature and the timestamp from the headers of a post. It proves nothing until it
+// is verified.
 type Claim struct {
 	Signed    bool
 	timestamp string // as signed, without surrounding blanks
 	mac       [sha256.Size]byte
 }
 
-// Check checks the form of the headers, and that the timestamp is within [Tolerance] of now. The order
-// of these checks is that of decision 12. An unsigned post needs no timestamp, but if it has one, the
+// Check checks the format of the headers, and that the timestamp is within [Tolerance] of now. It makes
+// these checks in the order of decision 12. An unsigned post needs no timestamp, but if it has one, the
 // timestamp is checked.
 func Check(h Headers, now time.Time) (Claim, error) {
 	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}
@@ -130,8 +130,8 @@ func TrimBlanks(s string) string {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// Verifier checks claims against one secret, and derives the HMAC pads only once. It is
-// not safe for concurrent use.
+// Verifier checks claims against one secret. It is faster than a new HMAC for each post, but is not safe
+// for concurrent use.
 type Verifier struct {
 	mac hash.Hash
 	// head and sum are buffers that save an allocation per post.
@@ -139,13 +139,14 @@ type Verifier struct {
 	sum  [sha256.Size]byte
 }
 
-// NewVerifier returns a Verifier for a secret, whose bytes are the UTF-8 text exactly as shown to
-// the partner (decision 16).
+// NewVerifier returns a Verifier for a secret. The secret is the UTF-8 text exactly as shown to the
+// partner (decision 16).
 func NewVerifier(secret []byte) *Verifier {
 	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
 }
 
-// Verify reports, in constant time, whether the claim was signed with the secret.
+// Verify reports whether the secret signed a post with the given claim and body. It compares signatures
+// in constant time.
 func (v *Verifier) Verify(c Claim, body []byte) bool {
 	if !c.Signed {
 		return false

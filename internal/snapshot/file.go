@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// fileFormat is the header of a file. It is not encrypted, but it is authenticated with the
-	// rest of the file. Files in an older or newer format are rejected.
+	// fileFormat is the first line of a snapshot file. It is not encrypted, but it is authenticated
+	// together with the rest of the file. Files in an older or newer format are rejected.
 	fileFormat = "pingpost snapshot 1\n"
 	maxFile    = 256 << 20
 )
@@ -21,8 +21,8 @@ var (
 	errSize   = errors.New("file too large for a snapshot")
 )
 
-// Sealer encrypts and decrypts values. A value can only be decrypted for the owner that it was
-// encrypted for.
+// Sealer encrypts and decrypts values. A value can be decrypted only with the owner with which it was
+// encrypted.
 type Sealer interface {
 	Seal(owner, plain []byte) []byte
 	Open(owner, value []byte) ([]byte, error)

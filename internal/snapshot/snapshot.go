@@ -38,8 +38,8 @@ type Holder[T any] struct {
 	version int64 // used only by Load and the watcher's goroutine
 }
 
-// New returns a holder for the snapshot with the given name in snapshot_versions. It calls load to
-// read the value.
+// New returns a holder for the snapshot with the given name in the table snapshot_versions. The holder
+// calls load to read the value.
 func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] {
 	return &Holder[T]{name: name, load: load}
 }
@@ -57,11 +57,11 @@ func (h *Holder[T]) Restore(value *T) {
 // restored is the version of a restored value. The database never has this version.
 const restored = -1
 
-// Name returns the snapshot's name in snapshot_versions.
+// Name returns the snapshot's name in the table snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
-// refresh loads the value if the version has changed. The caller has read the version before refresh
-// reads the data, so the next poll detects a change that was made in between.
+// refresh loads the value if its version has changed. The caller must read the version before refresh
+// reads the data, so that the next poll detects a change that is made in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	if version == h.version && h.current.Load() != nil {
 		return false, nil
@@ -75,13 +75,13 @@ func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	return true, nil
 }
 
-// Follower is a Holder for any type of value.
+// Follower is the interface of Holder for all types of values.
 type Follower interface {
 	Name() string
 	refresh(ctx context.Context, version int64) (bool, error)
 }
 
-// Watcher reloads followers when their versions change.
+// Watcher reloads snapshots when their versions in the database change.
 type Watcher struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger

@@ -158,7 +158,6 @@ func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uui
 	return codes, err
 }
 
-// plainCode converts a code to lower case and removes spaces and hyphens.
 func plainCode(text string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\t", "").Replace(strings.TrimSpace(text)))
 }

@@ -78,7 +78,6 @@ func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, ac
 
 func (s *Service) auditLog() *audit.Log { return audit.New(s.db, s.clock) }
 
-// begin creates a session for a user who has entered the correct password.
 func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
 	roles, err := s.rolesOf(ctx, p.ID)
 	if err != nil {

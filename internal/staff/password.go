@@ -21,7 +21,7 @@ import (
 const (
 	minPassword = 12
 	maxPassword = 256
-	// hashTimeout is how long a login waits for a slot to hash a password.
+	// hashTimeout is how long a login waits for other passwords to be hashed.
 	hashTimeout = 3 * time.Second
 )
 
@@ -76,7 +76,8 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, s.settings.PasswordCost)
 }
 
-// matches compares a password with a hash. If hash is "", it returns false, but takes just as long.
+// matches reports whether a password matches a hash. If hash is "", it returns false, but takes as long
+// as with a hash.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {
@@ -105,7 +106,7 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// Invitation returns the user whose invitation has this token.
+// Invitation returns the user whose invitation has the given token.
 func (s *Service) Invitation(ctx context.Context, token string) (models.Staff, error) {
 	var p models.Staff
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {

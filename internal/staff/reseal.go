@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses returns the number of second factors sealed with each platform key.
+// SealUses returns the number of second factors that are sealed with each platform key.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Find(&rows).Error; err != nil {
@@ -24,9 +24,9 @@ func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error)
 	return uses, nil
 }
 
-// Reseal reseals all second factors with the first platform key. It returns the number of resealed
-// second factors. It also returns the ids of the users whose second factor is sealed with a key
-// that is not configured. Reseal can be interrupted and run again.
+// Reseal seals all second factors again with the first platform key. It returns the number of second
+// factors that it resealed, and the ids of users whose second factor is sealed with a key that is not
+// configured. Reseal can be interrupted and run again.
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Order("id").Find(&rows).Error; err != nil {

@@ -24,7 +24,7 @@ var (
 	errAdministratorAt = apperr.New(apperr.Invalid, "role", "The administrator role cannot be limited to specific partners.")
 )
 
-// rolesOf validates roles and returns them, without duplicates, as roles of the given user.
+// rolesOf validates roles, removes duplicates and assigns the roles to the given user.
 func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {
@@ -44,13 +44,11 @@ func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, 
 	return out, nil
 }
 
-// same reports whether a and b are the same role for the same partner, or for all partners.
 func same(a, b models.StaffRole) bool {
 	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) &&
 		(a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
 }
 
-// roleTexts formats and sorts roles for an audit event.
 func roleTexts(roles []models.StaffRole) []string {
 	texts := make([]string, len(roles))
 	for i, r := range roles {

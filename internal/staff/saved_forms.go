@@ -29,8 +29,8 @@ type SavedForm struct {
 	Values url.Values
 }
 
-// ExpiredSession returns the user of an expired session that was last used within expiredFor. ok is
-// false if there is no such session, if it was ended, or if the user is not active.
+// ExpiredSession returns the user of an expired session that was last used less than expiredFor ago. ok
+// is false if there is no such session, if it was ended, or if the user is not active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil

@@ -19,7 +19,7 @@ import (
 const (
 	// seenEvery is the minimum time between two recorded uses of a session.
 	seenEvery = time.Minute
-	// confirmedFor is how long a session stays confirmed after the user has entered a password or
+	// confirmedFor is how long a session stays confirmed after the user has entered the password or a
 	// code.
 	confirmedFor = 10 * time.Minute
 	maxUserAgent = 200
@@ -33,7 +33,7 @@ type Session struct {
 	Staff models.Staff
 }
 
-// Confirmed reports whether the user has entered a password or code within confirmedFor.
+// Confirmed reports whether the user entered the password or a code less than confirmedFor ago.
 func (s Session) Confirmed(now time.Time) bool {
 	return s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < confirmedFor
 }
@@ -87,7 +87,6 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 	return out, nil
 }
 
-// usable returns a query for sessions that have not been ended and have not expired.
 func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 	return db.Where("ended_at IS NULL AND expires_at > ? AND seen_at > ?", now, now.Add(-s.settings.Idle))
 }
@@ -144,7 +143,6 @@ func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.
 		Updates(map[string]any{"ended_at": s.clock.Now(), "end_reason": why})
 }
 
-// endAll ends all sessions of a user except one. If except is uuid.Nil, it ends all of them.
 func (s *Service) endAll(tx *gorm.DB, user, except uuid.UUID, why string) error {
 	return s.end(tx, why, "staff_id = ? AND id <> ?", user, except).Error
 }
@@ -163,7 +161,6 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
 }
 
-// checkPasswordOf checks the password of a signed-in user.
 func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session Session, password string) error {
 	limits, err := s.passwordLimits(ctx, session.Staff, session.Staff.Email, by.Address)
 	if err != nil {
@@ -174,7 +171,6 @@ func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session S
 	})
 }
 
-// checkCodeOf checks a second-factor code of a signed-in user.
 func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Session, code string) error {
 	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
@@ -189,8 +185,8 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit calls the function check, unless a limit has been reached. If the attempt fails, it
-// records this in the audit log. It is for signed-in users.
+// verifyAndAudit calls check, unless a limit has been reached. It records a failed attempt in the audit
+// log.
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
@@ -201,8 +197,8 @@ func (s *Service) verifyAndAudit(
 	return err
 }
 
-// keepEnded is how long sessions are stored after they expire. They are needed to recognise
-// addresses from which a user has logged in before.
+// keepEnded is how long sessions are stored after they expire. They show from which addresses a user has
+// logged in before.
 const keepEnded = knownFor
 
 // DeleteExpired deletes expired invitations and saved forms, and sessions that expired more than

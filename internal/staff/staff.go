@@ -46,7 +46,6 @@ type Service struct {
 	hashing   chan struct{} // limits concurrent hashing, which needs a lot of memory and CPU time
 }
 
-// maxConcurrentHashes is the number of passwords that can be hashed at the same time.
 const maxConcurrentHashes = 2
 
 // NewService returns a service that seals second factors and saved forms with the platform keys.
@@ -89,8 +88,7 @@ type NewMember struct {
 	Roles       []models.StaffRole // StaffID is ignored
 }
 
-// Invited is a user who was invited, with the token of the invitation. The token is shown only
-// once.
+// Invited is a user who was invited, and the invitation's token. The token is shown only once.
 type Invited struct {
 	models.Staff
 	Token string
@@ -216,7 +214,7 @@ func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, ro
 	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// change locks the user's row and then calls do, both in one transaction.
+// change locks the user's row and then calls do, in one transaction.
 func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, user)
@@ -241,7 +239,6 @@ func (s *Service) update(tx *gorm.DB, p *models.Staff, columns map[string]any) e
 	return tx.Model(&models.Staff{}).Where("id = ?", p.ID).Updates(columns).Error
 }
 
-// event returns an audit event about a user.
 func event(action string, p models.Staff, before, after map[string]any) audit.Event {
 	return audit.Event{Action: action, Kind: "staff", Object: id.Format(id.Staff, p.ID), Before: before, After: after}
 }
@@ -260,8 +257,7 @@ type Member struct {
 // SecondFactor reports whether the user has a second factor.
 func (p Member) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
 
-// List returns all users, sorted by name. It does not split them into pages, because there are only
-// a few.
+// List returns all users, sorted by name.
 func (s *Service) List(ctx context.Context) ([]Member, error) {
 	var rows []struct {
 		models.Staff
@@ -290,7 +286,7 @@ func (s *Service) List(ctx context.Context) ([]Member, error) {
 	return people, nil
 }
 
-// Find returns the user with the given email address or prefixed id.
+// Find returns the user with the given email address or ID.
 func (s *Service) Find(ctx context.Context, emailOrID string) (Member, error) {
 	people, err := s.List(ctx)
 	if err != nil {

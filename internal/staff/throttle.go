@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// forgetAfter is the time without failures after which a failure count is reset. It does not
-	// apply to wrong codes.
+	// forgetAfter is the time without failures after which a failure count is reset. It does not apply
+	// to wrong codes.
 	forgetAfter = time.Hour
 	// firstWait is the wait after the first failure over the limit. The wait doubles with each
 	// further failure, up to longestWait. Users are never locked out permanently, and attackers get
 	// at most about a hundred guesses a day.
 	firstWait   = 30 * time.Second
 	longestWait = 15 * time.Minute
-	// knownFor is how long an address counts as known after the user has logged in from it.
+	// knownFor is how long an address is considered known after the user has logged in from it.
 	knownFor = 30 * 24 * time.Hour
 )
 
-// attemptLimit is a limit on failed attempts.
 type attemptLimit struct {
 	digest       []byte // identifies the counter in the database
 	free         int    // number of failures before the first wait
@@ -64,8 +63,8 @@ func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, 
 }
 
 // codeLimits returns the limit for a user's wrong codes in all sessions. All unknown addresses share one
-// limit. Each address from which the user has logged in before has a limit of its own. The first wait is
-// imposed after the 20th wrong code. Only a correct code resets the count.
+// limit. Each address from which the user has logged in before has its own limit. After the 20th wrong
+// code, the user has to wait. Only a correct code resets the count.
 func (s *Service) codeLimits(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, user, address)
@@ -79,7 +78,6 @@ func (s *Service) codeLimits(ctx context.Context, user models.Staff, address str
 	return []attemptLimit{b}, nil
 }
 
-// knownAddress reports whether the user has logged in from this group of addresses within knownFor.
 func (s *Service) knownAddress(ctx context.Context, user models.Staff, group string) (bool, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
 		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, user.ID, s.clock.Now().Add(-knownFor))
@@ -154,8 +152,8 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded updates the counters after a successful attempt. It resets the counters of limits whose
-// cleared field is set, and restores the other counters.
+// succeeded updates the counters after a successful attempt. It resets the counter of each limit whose
+// field cleared is true, and undoes countAttempt for the other limits.
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {
@@ -166,8 +164,7 @@ func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	}
 }
 
-// uncountAttempt reverses countAttempt. It ignores errors, because an error costs the user only one
-// guess.
+// uncountAttempt undoes countAttempt. It ignores errors, because an error costs the user only one guess.
 func (s *Service) uncountAttempt(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		_, _ = s.db.Pool.Exec(ctx,

@@ -49,7 +49,8 @@ func copyPreparedCluster(ctx context.Context, to string) error {
 	return copyFolder(prepared, to)
 }
 
-// clusterKey returns the digest of the sources.
+// clusterKey returns the name of the prepared cluster, which is the digest of everything that the
+// cluster depends on.
 func clusterKey() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	sum := sha256.New()
@@ -132,7 +133,7 @@ func removeOldClusters(cache string) error {
 	return nil
 }
 
-// copyFolder copies the contents of a folder. The copies have the same owners.
+// copyFolder copies the contents of a folder. The copies have the same owners as the originals.
 func copyFolder(from, to string) error {
 	if out, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the prepared cluster: %w: %s", err, out)

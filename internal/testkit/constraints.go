@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// CheckConstraints fails the test for each constraint name that is not in the schema, because its
-// error could never be returned.
+// CheckConstraints fails the test for each name in known that is not a constraint, index or trigger in
+// the schema. The error for such a name could never be returned.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)

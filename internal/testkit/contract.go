@@ -67,8 +67,8 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// strict adds the rules in x-validation to the schemas. For alternative fields, it replaces the schemas
-// with these rules, because the service reads such a field only if the preferred field is missing.
+// strict adds the rules in x-validation to the schemas of the OpenAPI document. It removes the schemas
+// of alternative fields, because the service reads such a field only if the preferred field is missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
@@ -182,14 +182,12 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	}, nil
 }
 
-// rejection returns a route with only one response.
 func (c *Contract) rejection(status int, response *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 	}}
 }
 
-// otherMethod finds an operation for the path with another method.
 func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := req.Clone(req.Context())

@@ -73,7 +73,6 @@ func (r *rootPool) close() {
 	}
 }
 
-// do passes a connection from the pool to the given function.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
 	// The test's context has already ended when cleanups run.
@@ -95,7 +94,6 @@ func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpo
 	}
 }
 
-// exec runs a statement.
 func (r *rootPool) exec(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
 	r.do(t, url, func(ctx context.Context, c *pgxpool.Conn) error {
@@ -141,7 +139,8 @@ func Open(t testing.TB, url string) *postgres.DB {
 	return db
 }
 
-// NewDatabaseURLs is like NewDatabase, for a test that opens its own connections.
+// NewDatabaseURLs is like NewDatabase, but does not open a connection pool. It is meant for tests that
+// open their own connections.
 func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
 	d, name := create(t, templateName)
@@ -151,7 +150,7 @@ func NewDatabaseURLs(t testing.TB) *Database {
 	return d
 }
 
-// NewEmptyDatabase creates a database without migrations for one test. Both roles exist.
+// NewEmptyDatabase creates a database without migrations for one test. The two database roles exist.
 func NewEmptyDatabase(t testing.TB) *Database {
 	t.Helper()
 	d, _ := create(t, "template0")
@@ -210,7 +209,7 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// PingPartitions returns the partitions of pings in order.
+// PingPartitions returns the names of the partitions of the table pings, in ascending order.
 func (d *Database) PingPartitions(t testing.TB) []string {
 	t.Helper()
 	return Value[[]string](t, d, `SELECT array_agg(inhrelid::regclass::text ORDER BY inhrelid::regclass::text)

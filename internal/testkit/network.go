@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Network forwards connections to a server. A test can disturb them. Use Proxy if a test needs to
-// see the bytes.
+// Network forwards connections to a server, so that a test can disturb them. If a test must react to the
+// forwarded bytes, use Proxy instead.
 type Network struct{ proxy *toxiproxy.Proxy }
 
 // NewNetwork forwards connections to the given server address until the test ends.

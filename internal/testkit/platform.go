@@ -173,7 +173,7 @@ func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}
 }
 
-// Actor adds a user without a role or a password, to be recorded in the audit log.
+// Actor adds a user without a role or a password, and returns the user as an actor for the audit log.
 func Actor(t testing.TB, d *Database, email string) audit.Actor {
 	t.Helper()
 	who := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}

@@ -27,7 +27,6 @@ type sharedPostgres struct {
 	databases atomic.Int64 // number of databases created
 }
 
-// statement runs a statement as the superuser in the database postgres.
 func (p *sharedPostgres) statement(t testing.TB, sql string) {
 	t.Helper()
 	p.root.exec(t, p.server.SuperuserURL("postgres"), sql)

@@ -64,9 +64,9 @@ func (p *Proxy) Up() {
 	p.down = false
 }
 
-// DropResponse makes the proxy close the connection instead of forwarding the server's first
-// response that contains the given text. Before that, the proxy calls beforeClose if it is not nil.
-// A statement outside a transaction is committed before the server responds.
+// DropResponse makes the proxy close the connection instead of forwarding the server's first response
+// that contains the given text. Before that, the proxy calls beforeClose if it is not nil. By then, a
+// statement outside a transaction has already been committed.
 func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep adds a connection to those that Down closes.
+// keep registers a connection, so that Down closes it. If the proxy is already down, keep closes the
+// connection and returns false.
 func (p *Proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +116,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// pass copies data until either side closes, and then closes the other.
+// pass copies data from one connection to the other until one of them closes, and then closes both.
 func (p *Proxy) pass(to, from net.Conn, lost func([]byte) (bool, func())) {
 	defer p.drop(from)
 	defer p.drop(to)

@@ -80,7 +80,7 @@ func (v *Vault) Wrapper(t testing.TB, role string) *transit.Wrapper {
 	return w
 }
 
-// Write sends a request with the root token.
+// Write writes data to a path in Vault, with the root token.
 func (v *Vault) Write(t testing.TB, path string, data map[string]any) *api.Secret {
 	t.Helper()
 	secret, err := v.Root.Logical().WriteWithContext(t.Context(), path, data)

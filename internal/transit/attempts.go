@@ -33,10 +33,11 @@ type Attempts struct {
 	keys *keyring.Keys
 }
 
-// NewAttempts returns Attempts that records logins in a database.
+// NewAttempts returns an Attempts that records logins in a database.
 func NewAttempts(db *postgres.DB, keys *keyring.Keys) *Attempts { return &Attempts{db, keys} }
 
-// begin records an attempt before it is made. The returned function records the result.
+// begin records a login before it is attempted, or returns an error if logins are paused. The function
+// end records the result.
 func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Context, error), err error) {
 	if a == nil || login.Method != AppRole {
 		return func(context.Context, error) {}, nil

@@ -78,13 +78,13 @@ func explainResponse(answered *api.ResponseError) error {
 	return e
 }
 
-// calls counts calls by operation and reason. The reason for a success is "ok".
+// calls counts the calls to Vault by operation and reason. For a successful call, the reason is "ok".
 type calls struct {
 	mu    sync.Mutex
 	total map[Call]int64
 }
 
-// Call is the key by which calls are counted.
+// Call contains the operation and the reason by which calls to Vault are counted.
 type Call struct{ Operation, Reason string }
 
 func (c *calls) count(operation string, err error) error {
@@ -105,7 +105,7 @@ func (c *calls) count(operation string, err error) error {
 	return err
 }
 
-// Calls returns the counts since the node started.
+// Calls returns the number of calls to Vault since the node started, by operation and reason.
 func (w *Wrapper) Calls() map[Call]int64 {
 	w.calls.mu.Lock()
 	defer w.calls.mu.Unlock()

@@ -136,15 +136,12 @@ func (s *session) markRejected(token string) bool {
 	return true
 }
 
-// markAccepted records that Vault accepted the token.
 func (s *session) markAccepted(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accepted = s.accepted || token == s.current
 }
 
-// life returns the remaining lifetime of the token, and false if the token does not expire or
-// there is no token.
 func (s *session) life() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +198,8 @@ func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
 	})
 }
 
-// ownToken renews the configured token for as long as Vault allows. There is no credential for
-// getting another token.
+// ownToken renews the configured token for as long as Vault allows. Without a credential, it cannot get
+// another token.
 func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	s.vault.SetToken(s.login.Token)
 	self, err := s.vault.Auth().Token().LookupSelfWithContext(ctx)
@@ -231,7 +228,6 @@ func explainLogin(err error) error {
 	return err
 }
 
-// rejectedLogin reports whether Vault rejected the credential.
 func rejectedLogin(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Reason == "login" && e.Status != 0

@@ -101,8 +101,8 @@ func newClient(o Options) (*api.Client, error) {
 // Name implements envelope.KeyWrapper.
 func (w *Wrapper) Name() string { return Name }
 
-// Reads implements envelope.KeyWrapper. It returns true for every Transit version, because
-// only Vault knows which versions still exist.
+// Reads implements envelope.KeyWrapper. It returns true for every text that has the form of a Transit
+// version, because only Vault knows which versions still exist.
 func (w *Wrapper) Reads(version string) bool { return Version(version) > 0 }
 
 // Version returns the number of a key version, such as 3 for "v3", or 0 if text is not a key

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Error reports that the input is not a valid YAML document. Message never quotes the input, in case someone
-// pasted a secret in the wrong place.
+// Error reports that the input is not a valid YAML document. Message never quotes the input, in case
+// someone pasted a secret in the wrong place.
 type Error struct {
 	Line    int // counted from 1
 	Message string

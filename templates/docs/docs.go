@@ -25,8 +25,8 @@ var (
 	Script []byte
 )
 
-// Pages parses the general page, "docs", and the page for one partner, "partner", which
-// share their partial templates.
+// Pages parses the templates of the general page, named "docs", and of a partner's own page, named
+// "partner".
 func Pages() (*template.Template, error) {
 	pages, err := template.New("docs").Parse(general)
 	if err == nil {

@@ -12,8 +12,8 @@ func (s Series) at(i int) int64 {
 	return 0
 }
 
-// top returns the upper end of the y axis. It is a round number that no value exceeds. It is also even,
-// because half of it is the label at the middle of the axis.
+// top returns the value at the upper end of the y axis. It is a round number that no value in the chart
+// exceeds. It is even, because the middle of the axis is labelled with half of it.
 func (c Chart) top() int64 {
 	var most int64
 	for _, s := range c.Series {

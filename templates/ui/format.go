@@ -39,8 +39,7 @@ func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC"
 
 func RFC3339(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Ago describes how long ago a time was or, if it is in the future, how far away it is: "just now", "4
-// min ago", "in 23 h".
+// Ago describes how long ago or how far in the future a time is: "just now", "4 min ago", "in 23 h".
 func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {
@@ -99,8 +98,8 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 	return Number(n) + " " + many
 }
 
-// FieldID returns the id of a field's control. A prefix makes it unique if a page has several
-// forms.
+// FieldID returns the HTML id of a form field. If a page has several forms, a prefix makes the id
+// unique.
 func FieldID(prefix, name string) string {
 	if prefix == "" {
 		return "f-" + name

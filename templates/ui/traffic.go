@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// TrafficStep contains the traffic in one time step of a chart.
+// TrafficStep contains the numbers of pings and posts in one time step of a chart.
 type TrafficStep struct {
 	Label        string
 	Pings, Posts int64
 }
 
 // TrafficChart returns a chart of pings and posts. The parameter head is the heading of the time column
-// in the chart's data table. The parameter words is the end of the chart's summary, such as "in the last
+// in the chart's data table. The parameter words ends the summary of the chart, such as "in the last
 // hour".
 func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}

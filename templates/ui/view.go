@@ -73,9 +73,8 @@ type Option struct {
 	Selected           bool
 }
 
-// Sort describes how a list can be sorted by a column. Direction is the current order:
-// "ascending", "descending", or "" if the list is sorted by another column. URL sorts the list
-// by this column, or reverses the order.
+// Sort describes how a list can be sorted by a column. Direction is "ascending" or "descending", or ""
+// if the list is sorted by another column. URL sorts the list by this column, or reverses the order.
 type Sort struct {
 	URL, Direction string
 }
@@ -96,7 +95,7 @@ type ListState struct {
 	RetryURL string
 }
 
-// StepUp describes whether a form requires the password or a code.
+// StepUp states whether a form asks the user to enter the password or a code again.
 type StepUp struct {
 	Needed bool
 	Code   bool // the user has a second factor, so its codes are accepted as well

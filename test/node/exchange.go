@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// FreshPost sends a ping and returns the body of a minimal post with its transactionId.
+// FreshPost sends a ping and returns the body of a minimal post that contains the ping's transactionId.
 func (n *Node) FreshPost(t *testing.T, p Partner) string {
 	t.Helper()
 	return WithTransaction(MinimalPost, n.Ping(t, p.Base(), MinimalPing).TransactionID)
@@ -26,8 +26,8 @@ func (n *Node) FreshPost(t *testing.T, p Partner) string {
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node knows a partner and its secret. It posts an invalid payload until
-// the status is 400. Until then, the status is 401 or 404.
+// AwaitPartner waits until the node knows a partner and its secret. It repeats an invalid post until
+// the response has status 400 instead of 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
@@ -103,7 +103,8 @@ func (n *Node) Send(t testing.TB, r Request) (*http.Request, Answer) {
 	return req, a
 }
 
-// Record counts priced pings and fails the test if a response has the same request id as an earlier one.
+// Record counts the response if it is a price for a ping. It fails the test if an earlier response had
+// the same request ID.
 func (n *Node) Record(t testing.TB, path string, a Answer) {
 	t.Helper()
 	n.seen.mu.Lock()
@@ -132,9 +133,9 @@ func (n *Node) PricedPings() int {
 	return n.seen.priced
 }
 
-// checkAnswer checks what is required of every response. The response must match the OpenAPI document
-// and must not be a redirect. An accepted request must match the document as well. The response to a
-// rejected request must not repeat anything from the request.
+// checkAnswer checks a response and, if its status is 200, the request against the OpenAPI document. It
+// fails the test if the response is a redirect, or is a rejection that contains personal data or a
+// secret.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)
@@ -182,8 +183,8 @@ func Decode[T any](t testing.TB, a Answer) T {
 // MinimalPing is the body of a ping with only the required fields.
 const MinimalPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// Ping sends a ping, which must be accepted. The parameter base is a partner's Base, or "" for the
-// shared base URL.
+// Ping sends a ping, which must be accepted. The parameter base is the path of a partner's own base
+// URL, or "" for the shared base URL.
 func (n *Node) Ping(t testing.TB, base, body string) Quoted {
 	t.Helper()
 	return Decode[Quoted](t, n.Do(t, Request{Path: base + "/api/lead/ping", Body: body}))
@@ -195,7 +196,7 @@ func (n *Node) Post(t testing.TB, p Partner, body string) Answer {
 	return n.Do(t, n.Signed(p, body))
 }
 
-// Deliver sends a ping and then a post with its transactionId. Both must be accepted.
+// Deliver sends a ping, and then a post with the transactionId of the ping. Both must be accepted.
 func (n *Node) Deliver(t testing.TB, p Partner, body string) Delivered {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), MinimalPing).TransactionID
@@ -230,8 +231,8 @@ func (n *Node) NowPlus(seconds int64) string {
 // WithTransaction replaces $TX in a body with a transactionId.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// CheckUnavailable fails the test unless the response is a 503 with the given message and Retry-After:
-// 2.
+// CheckUnavailable fails the test unless the response has status 503, the given message, and a
+// Retry-After of 2 seconds.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
 	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||

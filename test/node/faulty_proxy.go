@@ -26,7 +26,8 @@ type FaultyProxy struct {
 	then  func()
 }
 
-// ThroughFaultyProxy connects a node to its database through a new FaultyProxy and stores it in proxy.
+// ThroughFaultyProxy returns an option that connects a node to its database through a new FaultyProxy.
+// When the node starts, the option stores the proxy in *proxy.
 func ThroughFaultyProxy(t *testing.T, proxy **FaultyProxy) Option {
 	return func(n *Node) {
 		u, err := url.Parse(n.DB.AppURL)

@@ -25,7 +25,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// contract is the OpenAPI document. It is parsed only once, because that takes half a second.
+// contract returns the OpenAPI document. It parses the document only once, because parsing takes half a
+// second.
 var contract = sync.OnceValues(func() (*testkit.Contract, error) { return testkit.NewContract(api.Document()) })
 
 // asDocumented checks a response against the OpenAPI document. If valid is true, it checks the request

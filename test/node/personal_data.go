@@ -15,7 +15,7 @@ import (
 
 // Marker is a word that tests put in every text that the service does not interpret, such as names,
 // notes, unknown fields and invalid values. If it appears in a rejection, the log, the metrics, or a
-// column that the variable clear does not list, data has leaked.
+// database column that the variable clear does not list, personal data has leaked.
 const Marker = "quillfeather"
 
 // The contact details of the consumer in test leads.
@@ -30,8 +30,8 @@ const (
 // MinimalPost is the body of a post with only the required fields.
 const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
 
-// Secrets returns personal data and secrets that do not contain Marker. The map's keys describe
-// them.
+// Secrets returns the personal data and the secrets of the tests that do not contain Marker. The map's
+// keys describe the values.
 func (n *Node) Secrets() map[string]string {
 	raw := func(key string) string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)
@@ -119,8 +119,8 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 	}
 }
 
-// Columns returns the values in every column of every table as text. It reads partitions through the
-// partitioned table.
+// Columns returns the contents of each column of each table as text. The keys of the map are names such
+// as "leads.postcode".
 func (n *Node) Columns(t *testing.T) map[string]string {
 	t.Helper()
 	ctx := context.Background()

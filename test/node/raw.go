@@ -45,14 +45,14 @@ func RawPost(p Partner, body string, headers ...string) RawRequest {
 	return RawRequest{Path: p.Base() + "/api/lead/post", Headers: headers, Body: body}
 }
 
-// RawSigned returns a post with a valid signature. If the service rejects it, the reason is what
-// the test changed, not the signature.
+// RawSigned returns a post with a valid signature, so that the service can reject it only for another
+// reason.
 func (n *Node) RawSigned(p Partner, body string) RawRequest {
 	ts := n.Now()
 	return RawPost(p, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signing.Sign([]byte(p.Secret), ts, []byte(body)))
 }
 
-// Connection is a connection to the partner API.
+// Connection is a network connection to the partner API, for sending requests as raw text.
 type Connection struct {
 	net.Conn
 	In *bufio.Reader
@@ -79,8 +79,8 @@ func (n *Node) Dial(t testing.TB) *Connection {
 // Send sends text. It ignores errors, because the service may already have closed the connection.
 func (l *Connection) Send(text string) { _, _ = io.WriteString(l, text) }
 
-// Receive reads the next response. Its status is 0 if the connection was closed before a response
-// arrived.
+// Receive reads the next response. The status of the result is 0 if the connection was closed before a
+// response arrived.
 func (l *Connection) Receive(t testing.TB, method string) Answer {
 	t.Helper()
 	resp, err := http.ReadResponse(l.In, &http.Request{Method: method})

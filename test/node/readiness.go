@@ -36,14 +36,15 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 	return r
 }
 
-// checks lists the checks that each path reports. While a node is stopping, there is one more: draining.
+// checks lists the checks that each path reports. A node that is stopping also reports the check
+// draining.
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
 	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
 		"key_wrapper", "lead_keys"},
 }
 
-// CheckReadiness fails the test unless the given checks fail and all others pass.
+// CheckReadiness fails the test unless exactly the given checks of the path fail.
 func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
 	want := map[string]bool{}
@@ -63,7 +64,7 @@ func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	}
 }
 
-// AwaitReadiness waits until the given checks of /readyz fail and all others pass.
+// AwaitReadiness waits until exactly the given checks of /readyz fail.
 func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
 	t.Helper()
 	testkit.Eventually(t, Patience, "exactly the expected checks of /readyz fail", func() bool {

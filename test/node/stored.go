@@ -15,7 +15,7 @@ var (
 	OneLead = Stored{Leads: 1, Consents: 1, Entries: 1, Events: 1}
 )
 
-// Stored counts the rows in these tables.
+// Stored counts the rows in the tables in which posts are stored.
 func (n *Node) Stored(t testing.TB) Stored {
 	t.Helper()
 	var s Stored

@@ -8,7 +8,7 @@ type variant struct {
 	cause, what, fix string
 }
 
-// and returns a finding that combines two mistakes, for a signature with both of them.
+// and returns a finding for a signature with two mistakes.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}

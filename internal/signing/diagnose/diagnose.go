@@ -15,7 +15,7 @@ import (
 // rejected (decision 22).
 const MaxDiagnosed = 64 << 10
 
-// The states of a CandidateKey.
+// These are the states of a CandidateKey.
 const (
 	KeyActive  = "active"
 	KeyExpired = "expired" // the expiry has passed
@@ -41,7 +41,6 @@ type Diagnosis struct {
 	Signed       []byte   // the bytes that the service expects to be signed
 }
 
-// finding is a mistake and its fix.
 type finding struct{ cause, verdict, fix string }
 
 // Signature checks a signature in the same way as signing.Check and Verifier.Verify. If it is
@@ -78,8 +77,6 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	return d
 }
 
-// explain finds the secret that a decoded signature was made with and, if the signature is
-// invalid, the mistake.
 func (d *Diagnosis) explain(
 	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
@@ -111,7 +108,6 @@ func (d *Diagnosis) explain(
 	return found
 }
 
-// stateText returns the end of a sentence about a secret that is not active.
 func stateText(state string) string {
 	if state == KeyRevoked {
 		return "was revoked"

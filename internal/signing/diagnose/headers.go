@@ -23,7 +23,6 @@ type readSig struct {
 
 const digitsAlone = "Send only the 64 hex digits."
 
-// readSignature decodes a signature. It recognises common malformed signatures.
 func readSignature(text string) readSig {
 	if text == "" {
 		return readSig{wrong: finding{"signature_missing", "The signature is missing.", "Send the signature in X-Signature-SHA256, as 64 hex digits."}}
@@ -56,7 +55,7 @@ func readSignature(text string) readSig {
 		len([]rune(text))), digitsAlone}}
 }
 
-// prefixedHex decodes sha256=…, v1=…, 0x… and t=…,v1=….
+// prefixedHex decodes hex digits after a prefix, as in sha256=…, v1=…, 0x… and t=…,v1=….
 func prefixedHex(text string) readSig {
 	at := len(text)
 	for at > 0 && isHex(text[at-1]) {
@@ -72,8 +71,6 @@ func prefixedHex(text string) readSig {
 	}
 }
 
-// quotePrefix describes a prefix for an error message. It returns "other text" if the prefix is
-// long or not printable.
 func quotePrefix(text string) string {
 	if len(text) <= 20 && strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) < 0 {
 		return "the prefix " + text
@@ -81,7 +78,7 @@ func quotePrefix(text string) string {
 	return "other text"
 }
 
-// pairs decodes AB-CD-… and ab:cd:….
+// pairs decodes hex digits with separators, as in AB-CD-… and ab:cd:….
 func pairs(text string) readSig {
 	joined := strings.NewReplacer("-", "", ":", "", " ", "").Replace(text)
 	mac, err := hex.DecodeString(joined)
@@ -164,7 +161,6 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// sentTime is a decoded timestamp.
 type sentTime struct {
 	wrong   finding
 	outside finding  // set if the timestamp is valid but too far from the current time
@@ -204,7 +200,8 @@ func readTimestamp(text string, now time.Time) sentTime {
 	return out
 }
 
-// outside reports how far a timestamp is from the service's clock.
+// outside returns a finding that states how far a timestamp is from the service's clock. age is in
+// seconds.
 func outside(age int64) finding {
 	const again = "Sign each post, including a retry, just before you send it."
 	if age > 0 {

@@ -11,7 +11,6 @@ import (
 	"unicode/utf16"
 )
 
-// style describes how a library writes JSON.
 type style struct {
 	spacing
 	escapes
@@ -25,7 +24,8 @@ type escapes struct {
 	unicode, upper, slash, html, dn bool
 }
 
-// spacings and escapeStyles begin with the most common styles.
+// spacings returns the ways in which libraries put spaces and line breaks in JSON, the most common
+// first.
 func spacings() []spacing {
 	return []spacing{
 		{"compact", "", ",", ":"},
@@ -82,7 +82,6 @@ func rewritten(body []byte) (out []variant) {
 	return out
 }
 
-// describe reports how the signed JSON differs from the JSON that was sent.
 func (s style) describe(sent style, end string) string {
 	var differs []string
 	if s.spacing != sent.spacing {
@@ -111,8 +110,8 @@ type node struct {
 
 const (
 	deepest = 64
-	// maxWritten limits the size of rewritten JSON, because indentation can make it very long. Longer
-	// forms are skipped, because a partner is unlikely to have signed them.
+	// maxWritten limits the size of rewritten JSON in bytes, because indentation can make it very long.
+	// Longer forms are skipped, because a partner is unlikely to have signed them.
 	maxWritten = 4 * MaxDiagnosed
 )
 
@@ -163,7 +162,7 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	return node{text: fmt.Sprint(token)}, nil
 }
 
-// write appends n in the style, and stops soon after maxWritten bytes.
+// write appends n in the style s. It stops soon after maxWritten bytes.
 func (s style) write(out []byte, n node, depth int) []byte {
 	switch {
 	case len(out) > maxWritten:

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// maxHashed limits the number of bytes that one diagnosis hashes. Hashing that many takes about a
+// maxHashed limits the number of bytes that one diagnosis hashes. Hashing this many bytes takes about a
 // second.
 const maxHashed = 128 << 20
 
-// matcher compares a signature with the signatures that the secrets would produce for a message.
+// matcher compares a partner's signature with the signatures that the given secrets would produce.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -46,8 +46,8 @@ func (t *matcher) hmac(message []byte) int {
 	})
 }
 
-// any calls the function sum for each secret. It returns the index of the first secret for which sum
-// returns the signature, or -1. Comparisons take constant time and continue after a match.
+// any returns the index of the first secret for which sum returns the signature, or -1. Comparisons take
+// constant time and continue after a match.
 func (t *matcher) any(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
@@ -94,7 +94,6 @@ func unexplained(signed string) finding {
 	}
 }
 
-// joins returns messages that combine timestamp and body in a wrong way.
 func joins(timestamp string, body []byte) []variant {
 	const fix = "Sign the timestamp, a dot and the body: {timestamp}.{body}."
 	join := func(cause, what string, parts ...string) variant {
@@ -156,7 +155,6 @@ func (t *matcher) timestamps(body string, sent sentTime) (finding, int) {
 	return finding{}, -1
 }
 
-// matchTwoCauses tries each wrong way to join the timestamp with each variant of the body.
 func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
 		if t.overBudget() {
@@ -220,7 +218,6 @@ func fromBase64(key []byte) []byte {
 	return decoded(base64.RawURLEncoding.DecodeString(text))
 }
 
-// decoded returns key, or nil if decoding failed.
 func decoded(key []byte, err error) []byte {
 	if err != nil {
 		return nil
@@ -260,7 +257,6 @@ func sha(text string) []byte {
 	return sum[:]
 }
 
-// hashName returns the name of the HMAC whose signatures are n bytes long, or "".
 func hashName(n int) string {
 	switch n {
 	case sha1.Size:
