@@ -41,7 +41,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options are the dependencies of the console. All fields except TrustedProxies and AccessLog are
+// Options contains the dependencies of the console. All fields except TrustedProxies and AccessLog are
 // required.
 type Options struct {
 	Environment          string // "production" or "development"

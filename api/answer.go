@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the maximum size, in bytes, of a response for which write leaves Content-Length to
-// net/http, because that is faster. For a larger response, write sets Content-Length, because net/http
-// could otherwise send the response in chunks.
+// countedByServer is the maximum size, in bytes, of a response for which net/http sets Content-Length.
+// For a larger response, net/http could send the response in chunks, so the function write sets
+// Content-Length.
 const countedByServer = 1 << 10
 
 func write(c *gin.Context, rec *httpserver.Record, status int) {

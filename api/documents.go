@@ -71,8 +71,8 @@ func writeDocument(c *gin.Context, contentType string, body []byte) {
 	}
 }
 
-// matches reports whether an If-None-Match header matches tag. The header is a list of tags, or
-// "*", which matches every tag.
+// matches reports whether an If-None-Match header matches an entity tag. The header is a list of tags,
+// or "*", which matches every tag.
 func matches(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {

@@ -13,8 +13,8 @@ var openapiYAML string
 // at /openapi.yaml. The caller may modify the bytes.
 func Document() []byte { return []byte(openapiYAML) }
 
-// etag returns the strong entity tag of content that does not change while the service
-// runs: the first 16 hex digits of its SHA-256, quoted (RFC 9110, ETag).
+// etag returns the strong entity tag of content that does not change while the service runs. The tag
+// consists of the first 16 hex digits of the content's SHA-256 hash, in quotes (RFC 9110, ETag).
 func etag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`

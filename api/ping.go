@@ -43,7 +43,7 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 //	{"accepted":true,"bidPrice":45.6,"currency":"GBP","transactionId":"tx_…","expiresAt":"2026-01-02T03:19:05.678Z"}
 //	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
 //
-// bidPrice is in major units. The responses to pings and posts are built by appending text instead of by
+// bidPrice is in major units. The responses to pings and posts are built by appending text, not by
 // marshalling, because amounts are exact decimals (decision 10) and none of the strings need escaping.
 func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `{"accepted":`...)

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// readPartnerBody reads the request's body and returns the slug in its base URL. If the body cannot be
-// read, it records a rejection.
+// readPartnerBody reads the body of a request and returns the slug in the request's base URL. If the
+// body cannot be read, readPartnerBody records a rejection.
 func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := readBody(c, rec); err != nil {

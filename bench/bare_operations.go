@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// bareOperations contains benchmarks of only the cryptography and the base64 encoding that the product
-// needs. The product cannot be faster than they are on the same machine.
+// bareOperations contains benchmarks of the cryptography and the base64 encoding that the product needs,
+// without any other work. On the same machine, the product cannot be faster than these operations.
 type bareOperations struct {
 	quotes  cipher.AEAD // XChaCha20-Poly1305 with a prepared key
 	wrapper cipher.AEAD // AES-256-GCM with a prepared key
@@ -87,8 +87,8 @@ func (f *bareOperations) hashPosts(b *testing.B) {
 	}
 }
 
-// keyBlocks is the length of a message that SHA-256 processes in 8 blocks, as many as HKDF needs to
-// derive a content key.
+// keyBlocks is the length of a message that SHA-256 processes in 8 blocks. To derive a content key, HKDF
+// also processes 8 blocks.
 const keyBlocks = 8*sha256.BlockSize - 9
 
 // sealContact measures the operations that the encryption of a contact record needs: random bytes,

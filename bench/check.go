@@ -14,8 +14,8 @@ import (
 // recordTimeout is how long to wait until the last pings have been stored.
 const recordTimeout = 30 * time.Second
 
-// recorder contains how many pings the product has written to the database, and how many it has
-// dropped.
+// recorder contains the number of pings that the product has written to the database, and the number
+// that it has dropped.
 type recorder struct{ written, dropped int64 }
 
 func readRecorder(ctx context.Context, ops string) (r recorder, err error) {

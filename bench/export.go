@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// maxExportResident is the most additional memory that a process may use during an export, in MB.
+// maxExportResident is the maximum additional memory that a process may use during an export, in MB.
 const maxExportResident = 64
 
 type exportJob struct{ DatabaseURL string }
@@ -77,7 +77,7 @@ func (c *counting) Write(p []byte) (int, error) {
 }
 
 // playExport runs in a child process. It exports the whole ledger as CSV and sends the duration and the
-// memory used to the parent process.
+// memory usage to the parent process.
 func playExport(ctx context.Context, l *child.Link) error {
 	var job exportJob
 	if err := l.Next(&job); err != nil {

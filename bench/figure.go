@@ -103,8 +103,7 @@ func (f figure) spread() string {
 	return fmt.Sprintf("%s (%s – %s)", f.format(f.value()), number(low), number(quantile(f.values, 4)))
 }
 
-// beneath formats the value of the bare operation, and how many times as large the value of the figure
-// is.
+// beneath formats the value of the bare operation, followed by the figure's value as a multiple of it.
 func (f figure) beneath() string {
 	if len(f.floors) == 0 || len(f.values) == 0 {
 		return ""
@@ -140,11 +139,12 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios returns, for each round, the rate of a divided by the rate of b.
+// ratios returns, for each round, the rate of the first contender divided by the rate of the second.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
-// quotients returns, for each round, a's value divided by b's value. Because a and b are measured in
-// quick succession, a slow machine affects both values alike.
+// quotients returns, for each round, the value of the first contender divided by the value of the
+// second. Because the contenders are measured in quick succession, a slow machine affects both values
+// alike.
 func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {

@@ -118,7 +118,7 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows generates the rows of the table leads or ledger_entries while they are copied to the
+// ledgerRows generates rows for the table leads or ledger_entries while the rows are copied to the
 // database. Both tables get the same leads, because a lead's ID is calculated from its number.
 type ledgerRows struct {
 	*filledLedger

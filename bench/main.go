@@ -165,7 +165,7 @@ func parse(args []string, output io.Writer) (choices, error) {
 	return c, nil
 }
 
-// command runs the benchmarks that args select and returns the targets that were missed.
+// command runs the benchmarks that the arguments select and returns the targets that were missed.
 func command(ctx context.Context, args []string, output io.Writer) ([]string, error) {
 	c, err := parse(args, output)
 	if err != nil {

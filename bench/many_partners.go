@@ -26,13 +26,14 @@ import (
 )
 
 const (
-	// candidates is the number of partners whose secrets the service tries if a post to the shared base
-	// URL does not identify a partner. Decision 13 sets this maximum.
+	// candidates is the maximum number of partners whose secrets the service tries for one post. It
+	// tries them if a post to the shared base URL does not identify a partner. Decision 13 sets this
+	// maximum.
 	candidates = 100
 )
 
-// manyPartners contains a directory of many partners, and the intake, which handles requests and looks
-// partners up in the directory.
+// manyPartners contains a directory of many partners, and an intake. The intake handles requests and
+// looks up partners in the directory.
 type manyPartners struct {
 	intake    *intake.Intake
 	directory *snapshot.Holder[partners.Directory]

@@ -26,8 +26,8 @@ const (
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
 )
 
-// overload measures the service while it receives ten times as many posts as it can store, and how long
-// it then takes to recover. It repeats the test with a slow database.
+// overload measures the service while it receives ten times as many posts as it can store. It also
+// measures how long the service takes to recover afterwards. It repeats the test with a slow database.
 func (b *bench) overload(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_overload", productJob{})
 	if err != nil {

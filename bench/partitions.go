@@ -43,7 +43,7 @@ func (b *bench) partitions(ctx context.Context) (err error) {
 	return nil
 }
 
-// deliverDuringChanges sends posts while it creates and drops partitions at every changeInterval. The
+// deliverDuringChanges sends posts while it creates and drops partitions, once per changeInterval. The
 // result perSecond is the number of partitions that were created and dropped per second.
 func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration) (r round, perSecond float64, err error) {
 	stop := make(chan struct{})
@@ -72,8 +72,8 @@ func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration
 	return r, perSecond / clock.System{}.Now().Sub(start).Seconds(), err
 }
 
-// changePartitions creates a partition of each table, as a node does once a month, and then detaches and
-// drops it, as an operator who archives old leads does.
+// changePartitions creates a partition of each table, and then detaches and drops it. In production,
+// nodes create partitions once a month, and operators who archive old leads detach and drop them.
 func (p *product) changePartitions(ctx context.Context) error {
 	if _, err := p.root.Exec(ctx, `SELECT create_partitions($1, 'month', '2100-01-01', '2100-01-01')`, partitionedTables); err != nil {
 		return err

@@ -77,8 +77,8 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// pinged returns a contender that sends pings to the product at the given rate per second, or as fast as
-// possible if the rate is 0. A turn includes waiting until all pings are recorded.
+// pinged returns a contender that sends pings to the product. It sends them at the given rate per
+// second, or as fast as possible if the rate is 0. A turn includes waiting until all pings are recorded.
 func (p *product) pinged(rate int) *subject {
 	return &subject{
 		name:    "product",
@@ -104,8 +104,8 @@ func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	return err
 }
 
-// at returns a contender that sends pings to the server of c, at the given rate per second, or as fast
-// as possible if the rate is 0.
+// at returns a contender that sends pings to the server of this contender. It sends them at the given
+// rate per second, or as fast as possible if the rate is 0.
 func (c *subject) at(rate int) *subject {
 	return &subject{
 		name:    c.name,

@@ -99,8 +99,7 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 }
 
 // replayPingsSQL stores pings, and replayLeadsSQL stores leads for some of them. Consecutive pings
-// differ in industry, country, urgency and partner, so that a replay can group as few of them as
-// possible.
+// differ in industry, country, urgency and partner, so that a replay cannot group many of them.
 const (
 	replayPingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 			outcome, price_minor, currency, card_version, duration_us)

@@ -33,8 +33,8 @@ type product struct {
 // partnerSlug is the slug of the partner that sends the pings and posts.
 const partnerSlug = "harbour-leads"
 
-// newProduct creates a database with one approved partner and starts the service with the options in
-// job. The service uses the local key unless job names a Vault.
+// newProduct creates a database with one approved partner and starts the service with the given options.
+// The service uses the local key unless the options name a Vault server.
 func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
 	p := &product{kek: newKey(), fastestPosts: s.fastestPosts}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {

@@ -75,7 +75,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 }
 
 // byProduct compares the partner's file with the ledger, using the product. It appends the times of the
-// upload and of the comparison to took.
+// upload and of the comparison to the parameter took.
 func (k *filledLedger) byProduct(
 	ctx context.Context, s *reconcile.Service, took *compared,
 ) (r reconcile.Reconciliation, err error) {

@@ -26,7 +26,8 @@ type cost struct {
 
 func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
 
-// join adds f's values to the figure with the same name, or adds f if there is no such figure yet.
+// join adds a figure to the report. If the report already has a figure with the same name, join adds the
+// values to that figure instead.
 func (r *report) join(f figure) {
 	for i := range r.figures {
 		if known := &r.figures[i]; known.part == f.part && known.what == f.what {

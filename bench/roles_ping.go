@@ -39,7 +39,7 @@ type bareAnswer struct {
 	ExpiresAt     string  `json:"expiresAt"`
 }
 
-// answer returns a response to a ping, of the same size as the product's response.
+// answer returns a response to a ping. It has the same size as the product's response.
 func answer() bareAnswer {
 	return bareAnswer{
 		Accepted:      true,
@@ -50,8 +50,8 @@ func answer() bareAnswer {
 	}
 }
 
-// playBare runs the baseline for pings: a Gin handler without middleware that only decodes the request
-// and encodes a fixed response.
+// playBare runs the baseline for pings: a Gin handler without middleware. The handler decodes the
+// request, encodes a fixed response, and does nothing else.
 func playBare(ctx context.Context, l *child.Link) error {
 	if err := l.Next(new(any)); err != nil {
 		return err
@@ -137,8 +137,9 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	}))
 }
 
-// openGorm opens GORM with its default settings, except for two that would slow it down: it keeps all
-// connections open, and it disables the log.
+// openGorm opens GORM. To make GORM faster, it keeps all connections open and disables the log. If the
+// parameter skipTransaction is true, it also turns off the transaction around single writes. All other
+// settings have their defaults.
 func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
 	db, err := gorm.Open(postgres.Open(url), &gorm.Config{
 		SkipDefaultTransaction: skipTransaction,

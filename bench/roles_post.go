@@ -20,8 +20,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// postsJob describes the posts to send. Again and Bad are the shares of posts that are replays and of
-// posts that the database rejects.
+// postsJob describes the posts to send. The field Again is the share of posts that are replays. The
+// field Bad is the share of posts that the database rejects.
 type postsJob struct {
 	Address   string
 	Partner   sample.Partner

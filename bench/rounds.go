@@ -111,8 +111,8 @@ const (
 	lookFor = 250 * time.Millisecond
 )
 
-// measureWhenIdle waits until the machine is idle and runs one turn. It repeats the turn if other
-// programs disturbed it, until the time set by -patience is used up.
+// measureWhenIdle waits until the machine is idle and runs one turn. If other programs disturbed the
+// turn, it repeats the turn, unless the time set by -patience is used up.
 func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Duration) (round, error) {
 	for {
 		if err := errors.Join(b.awaitQuiet(ctx), b.stage.settle(ctx)); err != nil {
@@ -172,8 +172,7 @@ type spent struct {
 	ours, postgres time.Duration
 }
 
-// since returns the share of processor time that other programs used from the reading before to the
-// reading s.
+// since returns the share of processor time that other programs have used since an earlier reading.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -183,7 +182,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince returns the share of processor time that was idle from the reading before to the reading s.
+// idleSince returns the share of processor time that was idle since an earlier reading.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {

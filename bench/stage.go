@@ -152,8 +152,8 @@ func (s *stage) settle(ctx context.Context) error {
 	}, nil)
 }
 
-// await calls ask repeatedly until ask returns true or an error. After the time limit, await gives
-// up and returns the result of late, or nil if late is nil.
+// await calls the function ask repeatedly until it returns true or an error. After the time limit, await
+// gives up and returns the result of the function late, or nil if late is nil.
 func await(ctx context.Context, within time.Duration, ask func() (bool, error), late func() error) error {
 	end := clock.System{}.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)

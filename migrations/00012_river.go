@@ -21,8 +21,8 @@ const (
 )
 
 // riverTables returns the migration that creates the tables of River, the job queue. It does not run in
-// a transaction, because each of River's own migrations needs its own. If it is interrupted, the next
-// attempt continues where it stopped.
+// a transaction, because each of River's own migrations needs a separate transaction. If it is
+// interrupted, the next attempt continues where it stopped.
 func riverTables() *goose.Migration {
 	up := func(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {

@@ -44,7 +44,7 @@ BEGIN
 	END LOOP;
 END $$`
 
-// lockTimeoutLocker runs lockTimeoutSQL after it has locked a session for migrations.
+// lockTimeoutLocker takes the lock for migrations, and then runs lockTimeoutSQL on the same connection.
 type lockTimeoutLocker struct{ lock.SessionLocker }
 
 func (p lockTimeoutLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {

@@ -4,7 +4,7 @@ package models
 // a rejected request is the error's reason.
 type Outcome string
 
-// These are the outcomes of requests that were not rejected, and OutcomeInactive.
+// These are the outcomes of requests that were not rejected. The only exception is OutcomeInactive.
 const (
 	OutcomePriced Outcome = "priced"
 
@@ -16,8 +16,8 @@ const (
 	OutcomeDelivered Outcome = "delivered"
 	OutcomeReplayed  Outcome = "replayed"
 
-	// An unsigned post was accepted because the signing mode is off or report-only
-	// (decision 14).
+	// These outcomes mean that an unsigned post was accepted, because the signing mode was off or
+	// report-only (decision 14).
 	OutcomeDeliveredUnsigned   = OutcomeDelivered + "_unsigned"
 	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_rejected"
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"

@@ -38,7 +38,7 @@ func FormatAdjustment(adjustment int) string {
 	return signed(adjustment) + "%"
 }
 
-// signed formats an adjustment without the percent sign, such as "+5.25" for 525.
+// The function signed formats an adjustment without the percent sign, such as "+5.25" for 525.
 func signed(adjustment int) string {
 	sign := "+"
 	if adjustment < 0 {

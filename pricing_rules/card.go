@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Card is a rate card. The order of its rules has no effect on prices. If the rules were read from a
-// file, File is its name.
+// Card is a rate card. The order of its rules has no effect on prices. The field File is the name of
+// the file that the rules were read from, or "" if there is no file.
 type Card struct {
 	File  string
 	Rules []Rule
@@ -20,7 +20,7 @@ type Card struct {
 // in that currency. For example, Amounts{money.GBP: 4560} contains only 45.60 GBP.
 type Amounts [money.AUD + 1]int64
 
-// Exclusion is the value of a rule's field exclude.
+// Exclusion states whether a rule excludes its cells.
 type Exclusion uint8
 
 const (
@@ -29,8 +29,9 @@ const (
 	ExcludeFalse                  // the rule includes its cells, even if a broader rule excludes them
 )
 
-// Rule selects cells and sets effects on their price. A selector field that is "" matches everything.
-// Industry and Category must not both be set. Rules can be compared with ==.
+// Rule selects cells and sets their base price, floor, ceiling, multiplier or exclusion. A selector
+// field that is "" matches everything. Industry and Category must not both be set. Rules can be
+// compared with ==.
 type Rule struct {
 	Industry, Category string // slugs
 	Country            string // the code of a market

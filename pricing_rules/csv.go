@@ -45,9 +45,9 @@ var baseColumns = []string{
 const anyWord = "any"
 
 // ParseBases parses a CSV file of base prices that FormatBases wrote or that a spreadsheet program
-// saved. The columns can be in any order, and the separator can be a comma, a semicolon or a tab. If it
-// is not a comma, amounts can have a decimal comma. If anything in the file is not valid, ParseBases
-// returns no lines and an error of type Problems.
+// saved. The columns can be in any order, and the separator can be a comma, a semicolon or a tab. If
+// the separator is not a comma, amounts can have a decimal comma. If anything in the file is not valid,
+// ParseBases returns no lines and an error of type Problems.
 func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
 	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
 	r.read(data)

@@ -30,9 +30,9 @@ func Diff(old, new *Table) []Change {
 	return append(changes, gone...)
 }
 
-// compare calls pick for every cell in table. mine is the cell in table. theirs is the corresponding
-// cell in other, or the zero Cell if there is none. pick returns the old cell, the new cell, and whether
-// to report the change.
+// compare calls the function pick for every cell of the first table. The argument mine is this cell.
+// The argument theirs is the corresponding cell of the other table, or the zero Cell if there is none.
+// The function pick returns the old cell, the new cell, and whether to report the change.
 func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, report bool)) []Change {
 	var changes []Change
 	for i, industry := range table.index.tax.industries {

@@ -29,12 +29,12 @@ type Step struct {
 	Note     string
 }
 
-// Explain shows how the price that Price returns is calculated.
+// Explain shows step by step how Price calculates a cell's price.
 func (t *Table) Explain(industry, market int, class Class) Explanation {
 	return t.ExplainFor(industry, market, class, 0)
 }
 
-// ExplainFor shows how the price that PriceFor returns is calculated.
+// ExplainFor shows step by step how PriceFor calculates a cell's price.
 func (t *Table) ExplainFor(industry, market int, class Class, adjustment int) Explanation {
 	e := Explanation{
 		Industry: t.index.tax.At(industry), Market: t.index.markets.At(market), Class: class,

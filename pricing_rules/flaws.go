@@ -160,8 +160,9 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists the first few names and states how many more there are. The parameter all is the number of
-// possible names. If there are that many names, the result is the text in every.
+// The function some lists the first few names and states how many more there are. The parameter all is
+// the number of possible names. If the list names contains all of them, the function returns the text
+// every.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -46,8 +46,8 @@ func (ix *index) slot(s selector) int {
 
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
-// selector converts a rule's selector to numbers. If any part of it is not valid, ok is false. The
-// result found contains only the problems that Rule.findings does not report.
+// selector converts a rule's selector to numbers. If any part of it is not valid, the result ok is
+// false. The result found contains only the problems that Rule.findings does not report.
 func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	class, okUrgency := ParseClass(r.Urgency)
 	if okUrgency {
@@ -79,8 +79,9 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	return s, found, ok
 }
 
-// add adds a rule to the slot of its selector. If an earlier rule already sets the same effect for
-// the same selector, add calls clash with the effect's field and name and the earlier rule's index.
+// add adds a rule to the slot of its selector. If an earlier rule already sets the same effect for the
+// same selector, add calls the function clash. Its arguments are the field and the name of the effect,
+// and the index of the earlier rule.
 func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
 	slot := &ix.slots[ix.slot(s)]
 	if *slot == 0 {

@@ -63,7 +63,7 @@ func (s source) problem(rule int, field, message string) Problem {
 }
 
 // findings returns the problems with one rule. If part of the rule could not be read, findings does not
-// report that the rule has no effect, because the missing part may set one.
+// report that the rule has no effect, because the missing part may set an effect.
 func (s source) findings(rule int) (problems Problems) {
 	for _, f := range s.card.Rules[rule].findings() {
 		if f.field == "" && s.read(rule).partial {

@@ -2,10 +2,11 @@ package pricingrules
 
 import "math/bits"
 
-// one represents a factor of 1 in the product of three multipliers.
+// The constant one represents a factor of 1 in the product of three multipliers.
 const one = MultiplierOne * MultiplierOne * MultiplierOne
 
-// exact multiplies a base price by three multipliers. The product in minor units is whole + rest/one.
+// exact multiplies a base price by three multipliers. The product in minor units is whole + rest/one,
+// where one is the constant.
 //
 // The calculation cannot overflow. Because of MaxMultiplier, the product of the multipliers is at most
 // 10^18. Because of MaxAmount, the complete product is at most 10^26, so its upper 64 bits are below

@@ -16,7 +16,7 @@ type Cell struct {
 	Excluded bool
 }
 
-// Gap reports whether the cell has no price although it is not excluded.
+// Gap reports whether the cell is not excluded, but has no price.
 func (c Cell) Gap() bool { return c.Minor == 0 && !c.Excluded }
 
 // String returns "45.60 GBP", "excluded" or "no price".
@@ -59,7 +59,7 @@ func (t *Table) Taxonomy() *Taxonomy { return t.index.tax }
 // Markets returns the markets that the table's market indexes refer to.
 func (t *Table) Markets() *Markets { return t.index.markets }
 
-// Rules returns a copy of the rate card's rules. Step.Rule is an index into it.
+// Rules returns a copy of the rate card's rules. Step.Rule is an index into this copy.
 func (t *Table) Rules() []Rule { return slices.Clone(t.card.Rules) }
 
 // Compile calculates the price of every cell. The error has type Problems. It lists problems with rules
@@ -86,9 +86,9 @@ func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	return table, gaps
 }
 
-// compile calculates the prices only if all rules are valid and whole is true, which means that the
-// file was read completely. Otherwise, it would report many gaps that are only consequences of
-// other problems.
+// compile compiles a rate card. The parameter whole states whether the file was read completely. If it
+// was not, or if a rule is not valid, compile calculates no prices, because it would report many gaps
+// that are only consequences of other problems.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
 	table, problems := enter(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
@@ -98,9 +98,9 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	return table, problems
 }
 
-// enter adds the rules to the index of a new table and reports problems with them. It does not calculate
-// prices. If withWrong is true, it also adds rules that are not valid, so that conflicts with them are
-// reported.
+// enter adds the rules to the index of a new table and reports problems with them. It does not
+// calculate prices. If the parameter withWrong is true, it also adds rules that are not valid, so that
+// conflicts with them are reported.
 func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)

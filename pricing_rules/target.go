@@ -22,9 +22,9 @@ type Base struct {
 	Direct bool // the rule has exactly this target; otherwise the target inherits the base price
 }
 
-// BaseOf returns the base price of a target in the currency of the target's market. It comes from the
-// most specific rule that applies to the target. A target has no base price if it does not name a
-// market, or if any of its names is unknown.
+// BaseOf returns the base price of a target in the currency of the target's market. The price comes
+// from the most specific rule that applies to the target. A target has no base price if it does not
+// name a market, or if any of its names is unknown.
 func (t *Table) BaseOf(target Target) Base {
 	s, unknown, ok := t.index.selector(Rule{}.For(target))
 	if !ok || len(unknown) > 0 || s.market == anything {
@@ -44,8 +44,8 @@ func (t *Table) BaseOf(target Target) Base {
 	return Base{Rule: -1}
 }
 
-// broader returns the given scope, followed by the scopes that contain it, from the most to the least
-// specific.
+// The method broader returns the given scope, followed by the scopes that contain it, from the most to
+// the least specific.
 func (ix *index) broader(scope int) []int {
 	switch {
 	case scope == anything:

@@ -70,7 +70,7 @@ func (p Response) Cookie(t testing.TB, name string) *http.Cookie {
 	return nil
 }
 
-// SecretText matches the setup key of an authenticator app on the page that shows it.
+// SecretText matches the setup key in the HTML of the page that shows the key.
 var SecretText = regexp.MustCompile(`<code>([A-Z2-7 ]{32,})</code>`)
 
 // SignIn signs in with the given email address and [Password].
@@ -107,7 +107,7 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the first state that the page shows, or "" if it shows none.
+// State returns the value of the first attribute data-state on the page, or "" if there is none.
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]
@@ -186,10 +186,10 @@ func WithFormKey(form url.Values) url.Values {
 	return all
 }
 
-// WithFormKeyBefore returns an encoded form with a new form key in front of its fields.
+// WithFormKeyBefore adds a new form key in front of the fields of an encoded form.
 func WithFormKeyBefore(body string) string { return WithFormKey(nil).Encode() + "&" + body }
 
-// Post submits a form, with a new form key if it has none.
+// Post submits a form. If the form has no form key, Post adds a new one.
 func (b *Client) Post(t testing.TB, path string, form url.Values) Response {
 	t.Helper()
 	return b.Send(t, http.MethodPost, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
@@ -220,8 +220,8 @@ func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header 
 	return Response{resp.StatusCode, resp.Header, string(text)}
 }
 
-// Expect fails the test unless the response has the given status and contains all of the texts.
-// Failure messages start with the text in what.
+// Expect fails the test unless the response has the given status and contains all of the texts. Failure
+// messages start with the description in the parameter what.
 func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {

@@ -47,8 +47,8 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return b
 }
 
-// EveryFinding returns the rows of a file from the partner Harbour. Comparing the file with the ledger
-// results in every kind of finding. The result foreign is the leadId of a row whose lead belongs to
+// EveryFinding returns the rows of a file from the partner Harbour. A comparison of the file with the
+// ledger produces every kind of finding. The result foreign is the leadId of a row whose lead belongs to
 // another partner.
 func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
 	t.Helper()

@@ -25,7 +25,7 @@ type ConsoleWithLeads struct {
 	Harbour, Other Seller
 }
 
-// Seller is a partner with a live and a sandbox account, and a secret.
+// Seller is a partner with a signing secret, a live account and a sandbox account.
 type Seller struct {
 	models.Partner
 	account, Trial models.Account
@@ -44,7 +44,7 @@ func NewConsoleWithLeads(t *testing.T) *ConsoleWithLeads {
 	}
 }
 
-// AddSeller adds an approved partner with two accounts and a secret.
+// AddSeller adds an approved partner with two accounts and a signing secret.
 func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -74,8 +74,8 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	return s
 }
 
-// AddLead advances the clock by a minute and delivers a lead. If change is not nil, it can modify
-// the lead first.
+// AddLead advances the clock by a minute and delivers a lead. If the function change is not nil, it can
+// modify the lead before the delivery.
 func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
 	t.Helper()
 	s.Time.Advance(time.Minute)

@@ -37,8 +37,8 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds several partners and returns the URL of one partner's page. That partner has
-// recent traffic and is rotating its secret.
+// AddSellingPartner adds several partners. One of them has recent traffic and is rotating its secret.
+// AddSellingPartner returns the URL of that partner's page.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
 	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{
@@ -120,8 +120,8 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	return web.PartnerURL(p.ID)
 }
 
-// Prices reads the partner's own price settings from the database and returns them as text, or "" if it
-// has none.
+// Prices reads the partner's own price settings from the database and returns them as text. If the
+// partner has none, Prices returns "".
 func (o ConsoleWithPartner) Prices(t testing.TB) string {
 	t.Helper()
 	return testkit.Value[string](t, o.Database,

@@ -58,7 +58,8 @@ func NewConsoleWithDraft(t *testing.T) ConsoleWithDraft {
 	return d
 }
 
-// Upload submits the draft's import form, with a file if name is not "".
+// Upload submits the draft's import form. If the parameter name is not "", the form includes a file with
+// this name.
 func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, content string) Response {
 	t.Helper()
 	var body bytes.Buffer
@@ -160,7 +161,7 @@ func (d ConsoleWithPrices) AddColleague(t *testing.T) {
 	d.Reload(t)
 }
 
-// PricingManagerPrices returns the pricing service, acting as the pricing manager.
+// PricingManagerPrices returns a pricing service that acts as the pricing manager.
 func (h *Console) PricingManagerPrices() *ratecard.Service {
 	return h.Options.Prices.By(audit.Actor{
 		Staff: h.People[models.PricingManager].ID,
@@ -232,7 +233,7 @@ func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	d.DraftURL = web.DraftURL(d.Draft.ID)
 }
 
-// Service returns the pricing service, acting as the user with the given role.
+// Service returns a pricing service that acts as the user with the given role.
 func (d *ConsoleWithDraft) Service(role models.Role) *ratecard.Service {
 	return d.Options.Prices.By(audit.Actor{
 		Staff: d.People[role].ID,

@@ -60,8 +60,8 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 	return k.Show(status, view.Erase(v))
 }
 
-// addErasure adds the receipt of the erasure to the page of an erased lead. If the lead is not erased,
-// it adds a link to the erasure form for users who may erase the lead.
+// addErasure adds the receipt of the erasure to the page of an erased lead. For any other lead, it adds
+// a link to the erasure form if the user may erase the lead.
 func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
 	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
 	if err != nil {

@@ -125,7 +125,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 }
 
 // addReveals adds past reveals of the contact record to the lead's timeline. If the user may reveal
-// fields of the record, it also adds a link to the reveal form.
+// fields of the record, addReveals also adds a link to the reveal form.
 func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsView) error {
 	all, err := h.Privacy.RevealsOf(k.R.Context(), k.Scope, l.ID)
 	if err != nil {

@@ -69,8 +69,8 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// leadQuery reads the filters. The result mistakes contains a notice for each invalid date, and for each
-// partner or account that does not exist or that the user cannot see.
+// leadQuery reads the filters. The result mistakes contains a notice for each invalid date. It also
+// contains a notice for each partner or account that does not exist or that the user cannot see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry: web.SearchText(q, "industry"),
@@ -125,7 +125,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 	return rows
 }
 
-// stateLabels returns the states of a lead, or only "delivered" if no other state applies.
+// stateLabels returns the states of a lead. If no other state applies, it returns "delivered".
 func stateLabels(erased, sandbox, returned bool) (words []string) {
 	if sandbox {
 		words = append(words, leads.StateSandbox)

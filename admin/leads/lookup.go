@@ -5,9 +5,9 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the URL of the lead with this id, which can be a leadId, a transactionId, or the
-// id of the request that delivered the lead. It returns "" if there is none or the user may not
-// see it.
+// URLForID returns the URL of a lead. The parameter text is a leadId, a transactionId, or the id of the
+// request that delivered the lead. If the lead does not exist or the user cannot see it, URLForID
+// returns "".
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadLeads)
 	if !ok || !web.ValidText(text) {

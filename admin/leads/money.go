@@ -65,8 +65,8 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	return nil
 }
 
-// leadPaid adds the payment for a lead to the timeline. A payout run makes one payment to an account, or
-// none if the account's net amount is zero.
+// leadPaid adds the payment for a lead to the timeline. A payout run makes one payment to an account.
+// There is no payment if the account's net amount is zero.
 func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})

@@ -31,7 +31,7 @@ func (h *Handlers) revealPage(k *web.Request) error {
 }
 
 // reveal responds with one field of the contact record. It does not redirect, so that the value is never
-// in a URL. The page goes back to the lead after a minute.
+// in a URL. After a minute, the browser returns to the lead's page.
 func (h *Handlers) reveal(k *web.Request) error {
 	lead, err := h.notErased(k)
 	if err != nil {
@@ -92,8 +92,8 @@ func showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error)
 	})
 }
 
-// notErased returns the id of the lead in the path. It returns web.ErrNotFound if the lead does not
-// exist, is outside the user's scope, or was erased.
+// notErased returns the lead id in the URL. It returns web.ErrNotFound if the lead does not exist, is
+// outside the user's scope, or has been erased.
 func (h *Handlers) notErased(k *web.Request) (uuid.UUID, error) {
 	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// enrolPage shows the setup key of a new second factor, during sign-in or when the user opens it from
-// the account page.
+// enrolPage shows the setup key of a new second factor. Users open this page during sign-in or from the
+// account page.
 func (h *Handlers) enrolPage(k *web.Request) error {
 	if err := web.RequireStepUp(k); err != nil {
 		return err

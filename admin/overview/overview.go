@@ -130,7 +130,7 @@ func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, err
 }
 
-// partnerAttention lists partners that need attention, if the user may see them.
+// partnerAttention lists the partners that need attention and that the user can see.
 func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the URL of the page for a partner's id or a rejected request's id. It returns ""
-// for other ids, and for those outside the user's scope.
+// URLForID returns the URL of the partner or the rejected request with this id. It returns "" if the
+// object does not exist or the user cannot see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {

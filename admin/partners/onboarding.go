@@ -129,7 +129,7 @@ func accountText(all []models.Account) string {
 	return strings.Join(words, ", ")
 }
 
-// onboardingLive shows the part of the page that a script reloads regularly.
+// onboardingLive renders the part of the onboarding page that reloads automatically.
 func (h *Handlers) onboardingLive(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {

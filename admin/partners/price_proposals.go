@@ -50,8 +50,8 @@ func (h *Handlers) withdrawPrices(k *web.Request) error {
 	})
 }
 
-// decidePrices handles a form that approves or withdraws a proposal. It calls do with the partner
-// and the ID of the proposal.
+// decidePrices handles a form that approves or withdraws a proposal. It calls the function do with the
+// partner and the ID of the proposal.
 func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(models.Partner, uuid.UUID) error) error {
 	p, err := h.partner(k)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// pricesForm contains the values in the form: the saved settings, or the rejected input.
+// pricesForm contains the values that the form shows: the saved settings, or the rejected input.
 type pricesForm struct {
 	partners.PriceForm
 	web.Rejected

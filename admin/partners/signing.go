@@ -13,7 +13,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/partners"
 )
 
-// signingForm contains the values in the form: the saved settings, or the rejected input.
+// signingForm contains the values that the form shows: the saved settings, or the rejected input.
 type signingForm struct {
 	mode   string
 	shared bool

@@ -45,8 +45,8 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
 }
 
-// atMost formats a percentile as an upper bound, such as "≤ 10 ms", because only the bucket that
-// contains the percentile is known.
+// atMost formats a percentile as an upper bound, such as "≤ 10 ms". The exact value is not known,
+// because durations are counted in buckets.
 func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"

@@ -20,8 +20,8 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 	return h.showAdjust(k, http.StatusOK, k.R.URL.Query(), nil)
 }
 
-// showAdjust shows the form with the values in f. Each form contains a new adjustment id, so that
-// submitting the form twice adds only one adjustment.
+// showAdjust shows the form. The parameter f contains the values of its fields. Each form contains an
+// adjustment id, so that submitting the form twice adds only one adjustment.
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
 		Shell:        k.Shell("Adjust a balance", allEntries),

@@ -42,8 +42,8 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	return object
 }
 
-// cursor returns the id of the row just before or just after a page. If the id is not valid, it
-// returns uuid.Nil, which selects the first page.
+// cursor returns the row id in a query parameter. A page of rows starts just after this row, or ends
+// just before it. If the id is not valid, cursor returns uuid.Nil, which selects the first page.
 func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
 	at, _ := id.Parse(kind, q.Get(name))
 	return at

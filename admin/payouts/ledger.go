@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// entriesCounted is the highest number of entries that the page counts. If more entries match, the
-// page offers a prepared export.
+// entriesCounted is the highest number of entries that the page counts. If more entries match, the page
+// offers an export that is prepared in the background.
 const entriesCounted = 100_000
 
 // statementsListed is the maximum number of statements that a partner's ledger links to.
@@ -72,9 +72,9 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	return f, nil
 }
 
-// accountNamed returns the id of the account that was entered in a filter, either as an id or, if
-// the partner is known, as a partnerId. It does not check whether an id exists. If the text is neither
-// an id nor the partnerId of an account, it returns uuid.Max.
+// accountNamed returns the id of the account that was entered in a filter. The text can be an id or, if
+// the partner is known, a partnerId. accountNamed does not check whether an id exists. If the text is
+// neither an id nor the partnerId of an account, it returns uuid.Max.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil

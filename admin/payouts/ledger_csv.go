@@ -52,7 +52,7 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 	})
 }
 
-// streamEntries writes the audit event e, then streams the entries.
+// streamEntries writes the audit event e and then streams the entries.
 func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
 	e.After = f.Describe()
 	if e.Partner == uuid.Max {
@@ -64,7 +64,7 @@ func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, 
 	})
 }
 
-// sendAuditedCSV writes the audit event e, then sends the file.
+// sendAuditedCSV writes the audit event e and then sends the file.
 func (h *Handlers) sendAuditedCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
 	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err

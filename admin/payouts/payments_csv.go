@@ -51,8 +51,8 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 	})
 }
 
-// eachPayment calls the function each for every account that the run pays, with the account's statement.
-// It reads the statements in batches.
+// eachPayment calls the function each with the statement of every account that the run pays. It reads
+// the statements in batches.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentBatchSize}
 	for {

@@ -187,8 +187,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict describes the last change to a run. If the user made that change with the same action, for
-// example by submitting a form twice, the field Already of the result is true.
+// runConflict describes the last change to a run. If the user made that change with the same action, the
+// field Already of the result is true. This happens, for example, if a form is submitted twice.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}

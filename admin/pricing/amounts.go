@@ -37,8 +37,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase parses an amount typed into a grid cell. An empty text means 0. If the amount is valid, the
-// result wrong has no message.
+// parseBase parses an amount typed into a grid cell. An empty string means 0. If the amount is valid,
+// the result wrong has no message.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -47,8 +47,8 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount parses an amount with or without its currency's code or sign. In error messages,
-// subject is the name of the country or field.
+// parseAmount parses an amount with or without its currency's code or sign. The parameter subject is the
+// name of the country or field, for error messages.
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
@@ -79,8 +79,9 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
-// withoutCurrency removes a currency's code or sign from an amount. If the code or sign belongs to a
-// currency other than own, the result other is that currency's code.
+// withoutCurrency removes a currency's code or sign from an amount. The parameter own is the expected
+// currency. If the code or sign belongs to another currency, the result other is the code of that
+// currency.
 func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	for sign, code := range currencySigns {
 		if rest := strings.TrimSpace(strings.Trim(text, sign)); rest != text && strings.Contains(text, sign) {

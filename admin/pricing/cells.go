@@ -85,8 +85,8 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	})
 }
 
-// cellSaved responds after a cell has been saved. The response to a script contains only the changed
-// rows. Without scripts, the browser is redirected to the cell in the grid.
+// cellSaved responds after a cell has been saved. If a script sent the request, the response contains
+// only the rows that the change affects. Otherwise, the browser is redirected to the cell in the grid.
 func (h *Handlers) cellSaved(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,
 ) error {
@@ -96,7 +96,8 @@ func (h *Handlers) cellSaved(
 	return h.showCell(k, http.StatusOK, selection, target, gridInput{})
 }
 
-// showCell shows the current grid. The response to a script contains only the changed rows.
+// showCell shows the current grid. If a script sent the request, the response contains only the rows
+// that the change affects.
 func (h *Handlers) showCell(
 	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e gridInput,
 ) error {

@@ -143,8 +143,9 @@ func compareKey(c pricingrules.Change) string {
 	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
 }
 
-// comparePart returns the page of changes just before or just after a cell, and the keys for the
-// previous and the next page. If the cell is unknown, it returns the first page.
+// comparePart returns one page of changes, and the keys for the previous and the next page. The page
+// starts just after a given cell, or ends just before it. If the cell is unknown, comparePart returns
+// the first page.
 func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
 	at := func(key string) int {
 		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })

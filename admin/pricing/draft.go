@@ -94,8 +94,8 @@ func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *
 	}
 }
 
-// editable returns the draft with the ID in the URL, for a page that edits its rules. If the draft can no
-// longer be changed, it redirects to the draft's page, which gives the reason.
+// editable returns the draft with the ID in the URL, for a page that edits its rules. If the draft can
+// no longer be changed, editable redirects to the draft's page, which gives the reason.
 func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	if d, err = h.draft(k); err != nil {
 		return d, err

@@ -13,8 +13,8 @@ func (h *Handlers) draftNewPage(k *web.Request) error {
 	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
 }
 
-// showDraftNew shows the form that creates a draft from a version. If from is empty, that is the current
-// version.
+// showDraftNew shows the form that creates a draft from a version. The parameter from is the number of
+// the version. If it is empty, the form uses the current version.
 func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.DraftFormView) error {
 	version, err := h.source(k, from)
 	if err != nil {

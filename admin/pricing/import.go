@@ -173,9 +173,8 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf returns the file format that the extension of a name indicates, or the format that the user
-// chose if the name has no known extension. The extension takes precedence because the user may not have
-// changed the form's default.
+// kindOf returns the format of a file. A known file extension takes precedence over the format that the
+// user chose, because the user may not have changed the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):

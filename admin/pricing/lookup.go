@@ -4,8 +4,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// URLForID returns the URL of a draft, or of the version that it became. It is "" if the ID is
-// unknown or the user may not read prices.
+// URLForID returns the URL of a draft. If the draft has become a version, it returns the URL of that
+// version. It returns "" if the ID is unknown or the user is not allowed to read prices.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	if !k.May(web.ReadPricing) {
 		return ""

@@ -42,8 +42,8 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 	return p, nil
 }
 
-// newInversions returns the inversions that are in now but not in old. An inversion is a cell whose
-// price does not fit its urgency (decision 8).
+// newInversions returns the inversions in the new table that are not in the old one. An inversion is a
+// cell whose price does not fit its urgency (decision 8).
 func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion) {
 	type cell struct {
 		industry, market string
@@ -84,8 +84,8 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 	return k.Show(http.StatusOK, view.Preview(v))
 }
 
-// previewProblems returns the problems that prevent publishing. A problem in a rule that the user may
-// change has a link to that rule.
+// previewProblems returns the problems that prevent publishing. If a rule causes a problem and the user
+// can change the draft, the problem has a link to that rule.
 func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
 		one := view.PreviewProblem{Text: ui.Sentence(p.Message)}

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells is the maximum number of price changes in a newer version that the page lists.
+// raceCells is the maximum number of price changes that the page lists when a newer version has been
+// published.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.

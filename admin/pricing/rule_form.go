@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames lists the effects of a rule that are amounts. Each has a form field for every currency,
-// such as base-GBP.
+// amountNames lists those effects of a rule that are amounts. The form has a field for each of these
+// effects and each currency, such as base-GBP.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
 	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
@@ -198,8 +198,8 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	})
 }
 
-// submitRule handles a submitted form for the rule at a position. If the form is rejected, it is
-// shown again with the values in f.
+// submitRule handles a submitted form for the rule at a position. If the form is rejected, it is shown
+// again with the submitted values.
 func (h *Handlers) submitRule(
 	k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error,
 ) error {

@@ -70,7 +70,8 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 	return rows
 }
 
-// pageOfRules returns the page of rules after or before the rule number in the query.
+// pageOfRules returns one page of rules. If the query contains a rule number, the page starts after that
+// rule, or ends before it.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
 	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
 	from := 0

@@ -54,7 +54,8 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Version(v))
 }
 
-// versionChanges adds the price changes since the previous version, if there is one, to the page.
+// versionChanges adds the price changes since the previous version to the page. For the first version,
+// it adds nothing.
 func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.VersionView) error {
 	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
 	if err != nil || len(earlier) == 0 {

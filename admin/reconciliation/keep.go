@@ -4,7 +4,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// saveResult saves the result of a comparison, which until then is only a dry run.
+// saveResult saves the result of a comparison. Before its result is saved, a comparison is a dry run.
 func (h *Handlers) saveResult(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the URL of the reconciliation with this id. It returns "" if there is none or the
-// user cannot see it.
+// URLForID returns the URL of the reconciliation with this id. It returns "" if the reconciliation does
+// not exist or the user cannot see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadReconciliation)
 	named, err := id.Parse(id.Reconciliation, text)

@@ -23,8 +23,8 @@ type mapping struct {
 	remembered bool
 }
 
-// inColumn precedes the name of a column in the value of the currency field. Other values are
-// currency codes.
+// inColumn is a prefix for values of the currency field. A value with this prefix names a column. Any
+// other value is a currency code.
 const inColumn = "in:"
 
 // mappingOf returns the initial values of the form. They come from the last comparison or, if there
@@ -155,8 +155,9 @@ var coverages = []ui.Option{
 	},
 }
 
-// currencyChoices returns the options for the currency: first the columns that contain currencies, then
-// each currency as the currency of every row, and then all other columns.
+// currencyChoices returns the options for the currency. The first options are the columns that contain
+// currencies. The next options are the individual currencies, which apply to every row. All other
+// columns come last.
 func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all := []ui.Option{{Label: "Choose a currency or a column"}}
 	var others []ui.Option

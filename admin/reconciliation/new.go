@@ -142,8 +142,8 @@ func formError(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// uploadError returns formError(err) if the upload was too large or was cut off. It returns other errors
-// unchanged.
+// uploadError returns the error to show in the form. If the upload was too large or was cut off, this is
+// a new error. Otherwise, it is the given error.
 func uploadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -71,7 +71,7 @@ func (h *Handlers) showResolve(
 	}))
 }
 
-// lineURL returns the URL of a line on the page of its finding.
+// lineURL returns a URL that shows a line in the list of lines with the same finding.
 func (h *Handlers) lineURL(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) string {
 	q := "?finding=" + web.Escape(string(l.Finding))
 	if l.Line > 1 {

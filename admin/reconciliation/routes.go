@@ -78,8 +78,8 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions returns the partners for which the user has the permission needs, as options. The value
-// of an option is the partner's slug.
+// partnerOptions returns, as options, the partners for which the user has the given permission. The
+// value of an option is the partner's slug.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)

@@ -22,7 +22,8 @@ func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 }
 
 // confirmed handles a submitted confirmation form. If the step-up and the typed name, where required,
-// are correct, it calls do to make the change. For the results of do, see Do in [web.Form].
+// are correct, it calls the function do to make the change. The function do has the same results as Do
+// in [web.Form].
 func (h *Handlers) confirmed(
 	k *web.Request, confirm confirmView, do func(staff.Member) (next string, err error),
 ) error {

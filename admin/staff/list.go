@@ -66,7 +66,7 @@ func matches(p staff.Member, search, role, status string) bool {
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 
-// sortPeople sorts users by the given column, or in descending order if the column has the prefix "-".
+// sortPeople sorts users by the given column. If the column has the prefix "-", the order is descending.
 // The users must already be sorted by name.
 func sortPeople(people []staff.Member, by string) {
 	switch strings.TrimPrefix(by, "-") {

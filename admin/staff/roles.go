@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// roleHints contains the descriptions of roles that forms show.
+// roleHints contains the description of each role, for forms.
 var roleHints = map[models.Role]string{
 	models.Administrator:  "Invites users, assigns roles and views the audit log.",
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Options are the dependencies of all pages. All fields except TrustedProxies and AccessLog are
+// Options contains the dependencies of all pages. All fields except TrustedProxies and AccessLog are
 // required.
 type Options struct {
 	Environment    string // "production" or "development"

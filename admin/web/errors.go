@@ -44,8 +44,8 @@ func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
-// fail shows an error page. For an error that is not an [apperr.Error], the status is 503, because
-// these errors usually come from the database.
+// fail shows an error page. For an error that is not an [apperr.Error], the status is 503, because such
+// an error usually comes from the database.
 func (k *Request) fail(err error) {
 	if errors.Is(err, ErrResponseWritten) || k.responseWritten || errors.Is(k.submitted(), ErrResponseWritten) {
 		return
@@ -138,7 +138,8 @@ func (k *Request) signIn() {
 	_ = k.Redirect(path)
 }
 
-// StepAfter returns the page that a session at the given stage of signing in must open next.
+// StepAfter returns the page for the next step of signing in. The parameter stage is the current stage
+// of the session.
 func StepAfter(stage models.SessionStage) string {
 	switch stage {
 	case models.StageCode:

@@ -76,8 +76,8 @@ var submittedNotices = map[string]Notice{
 	},
 }
 
-// FormKey returns the key for the forms on this page. That is the submitted key, so that a failed
-// form can be submitted again, or a new key if none was submitted.
+// FormKey returns the key for the forms on this page. If a form with a key was submitted, FormKey
+// returns the same key, so that a failed form can be submitted again. Otherwise, it returns a new key.
 func (k *Request) FormKey() string {
 	if k.By.Form.Key != uuid.Nil {
 		return k.By.Form.Key.String()

@@ -35,7 +35,7 @@ func AmountOf(minor int64, code string) money.Amount {
 	return money.Amount{Minor: minor, Currency: c}
 }
 
-// TimeOf returns the time that at points to, or the zero time if at is nil.
+// TimeOf returns *at, or the zero time if at is nil.
 func TimeOf(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -53,8 +53,8 @@ func FileNamePart(text string) string {
 	}, text)
 }
 
-// PublishTime parses a UTC time from a form. An empty string means now, and PublishTime then returns the
-// zero time. The result wrong is an error message, or "" if the text is valid.
+// PublishTime parses a UTC time from a form. For an empty string, which means now, it returns the zero
+// time. The result wrong is an error message, or "" if the text is valid.
 func PublishTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {

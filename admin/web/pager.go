@@ -30,8 +30,9 @@ func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) 
 	return p
 }
 
-// KeyPager links to the page of rows newer than first and to the page of rows older than last. The
-// parameters newer and older state whether these pages exist.
+// KeyPager links to the pages of newer and of older rows. The parameters newer and older state whether
+// these pages exist. The parameters first and last are the keys of the first and the last row on the
+// current page.
 func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
 	with := func(name string, key int64) string {
 		next := maps.Clone(q)
@@ -65,8 +66,8 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
-// SortLink returns the link that sorts a list by a column, or reverses the order if the list is already
-// sorted by this column. The parameter first is true for the column by which the list is sorted by
+// SortLink returns the link that sorts a list by a column. If the list is already sorted by this column,
+// the link reverses the order. The parameter first is true for the column by which the list is sorted by
 // default.
 func SortLink(path string, q url.Values, filters []string, column string, first bool) ui.Sort {
 	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)

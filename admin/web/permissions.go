@@ -79,8 +79,9 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
 }
 
-// PermissionLabelsByScope returns two labels for a permission: one for what a role for some partners
-// allows, and one for what only a role for all partners allows. Either label can be "".
+// PermissionLabelsByScope returns two labels for a permission. The result some describes what a role for
+// some partners allows. The result rest describes what only a role for all partners allows. Either label
+// can be "".
 func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest

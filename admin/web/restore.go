@@ -57,9 +57,9 @@ var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// saveForm saves the values of a form that was submitted after the session had expired. It returns
-// the page to open when the same user has signed in again. On that page, the values are restored.
-// It returns "" if the form cannot be restored.
+// saveForm saves the values of a form that was submitted after the session had expired. It returns the
+// page to open after the same user has signed in again. On that page, the values are restored. If the
+// form cannot be restored, saveForm returns "".
 func saveForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
@@ -138,8 +138,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes the saved values into the page's form with the same action as the saved form. It skips
-// hidden fields that are not in savedHiddenFields.
+// fillIn finds the form on the page that has the same action as the saved form, and fills in the saved
+// values. It skips hidden fields that are not in savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {

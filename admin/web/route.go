@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Route is a route of the console. Exactly one of Needs, Open, Own and Login is set. It determines
-// who may use the route.
+// Route is a route of the console. Exactly one of the fields Needs, Open, Own and Login is set. This
+// field determines who may use the route.
 type Route struct {
 	Method, Path string
 	Needs        authz.Permission

@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// extendDeadlines extends the deadlines of an upload or download. Otherwise, the server's timeouts
-// would apply, which count from the start of the request. Stalled connections still time out.
+// extendDeadlines extends the deadlines of an upload or download. Without this, the server's timeouts
+// would apply, and they count from the start of the request. Stalled connections still time out.
 func extendDeadlines(k *Request) {
 	// Connection deadlines use the system clock, not the service's clock.
 	until, conn := clock.System{}.Now().Add(requestTimeout), http.NewResponseController(k.W)

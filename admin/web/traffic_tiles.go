@@ -36,7 +36,7 @@ func PostsTile(all, retries, rejected int64) ui.StatTile {
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 
-// Share formats part as a percentage of whole. It returns a dash if whole is zero.
+// Share formats a part of a whole as a percentage. If the whole is zero, Share returns a dash.
 func Share(part, whole int64) string {
 	if whole == 0 {
 		return "–"

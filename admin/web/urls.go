@@ -41,8 +41,9 @@ func StatementURL(run, partner uuid.UUID) string {
 	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
-// RunLink returns the link from a ledger entry to its payout run. A user who cannot see the run gets a
-// link to the partner's statement for it, or no URL if the run is still being prepared.
+// RunLink returns the link from a ledger entry to its payout run. For a user who cannot see the run,
+// RunLink links to the partner's statement in that run. That link has no URL while the run is being
+// prepared.
 func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
@@ -76,8 +77,8 @@ func DraftName(card models.RateCard) string {
 
 func VersionName(n int) string { return fmt.Sprint("Version ", n) }
 
-// Local returns path if it is a path of this console, and "/" otherwise. It prevents open redirects
-// after signing in.
+// Local returns the given path if it is a path of this console, and "/" otherwise. It prevents open
+// redirects after signing in.
 func Local(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"

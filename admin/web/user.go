@@ -22,7 +22,8 @@ type User struct {
 // SignedIn reports whether the user has completed every step of signing in.
 func (u User) SignedIn() bool { return u.Session.Stage == models.StageOpen }
 
-// ScopeOf returns the partners for which the user has a permission. If there are none, ok is false.
+// ScopeOf returns the partners for which the user has a permission. If there are none, the result ok is
+// false.
 func (u User) ScopeOf(p authz.Permission) (at scope.Scope, ok bool) {
 	return u.Access.Scope(u.Session.Staff.ID, p)
 }

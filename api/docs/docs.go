@@ -40,8 +40,8 @@ type Pages struct {
 	defaultMode models.SigningMode
 }
 
-// New reads the OpenAPI document. It returns an error if the document lacks a required
-// part, or if PublicURL is not absolute.
+// New reads the OpenAPI document. It returns an error if the document lacks a required part, or if
+// Options.PublicURL is not an absolute URL.
 func New(o Options) (*Pages, error) {
 	general, err := read(o.Document, o.PublicURL, o.SupportContact)
 	if err != nil {

@@ -20,7 +20,7 @@ type shape struct {
 	Fields []fieldRow
 }
 
-// ID returns the form of the title that is used in the id of its HTML heading.
+// ID returns the title in lower case and with hyphens, for use in the id of an HTML heading.
 func (s shape) ID() string { return idOf(s.Title) }
 
 func shapes(schema node) []shape {

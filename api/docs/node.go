@@ -66,7 +66,7 @@ func (n node) get(keys ...string) node {
 
 func (n node) has(key string) bool { return n.get(key).at != nil }
 
-// text returns the scalar at key, or "".
+// text returns the scalar at the given key, or "" if there is none.
 func (n node) text(key string) string {
 	if v := n.get(key); v.at != nil {
 		return strings.TrimSpace(v.at.Value)
@@ -74,7 +74,7 @@ func (n node) text(key string) string {
 	return ""
 }
 
-// integer returns the number at key, or 0.
+// integer returns the number at the given key, or 0 if there is none.
 func (n node) integer(key string) int {
 	i, _ := strconv.Atoi(n.text(key)) // Atoi returns 0 if the text is not a number
 	return i

@@ -24,13 +24,13 @@ type language struct{ ID, Name, File, Needs, Run string }
 func languages() []language {
 	return []language{
 		{"curl", "curl and openssl", "post.sh", "bash, curl and openssl", "bash post.sh"},
-		{"go", "Go", "post.go", "Go 1.18 or newer and its standard library", "go run post.go"},
-		{"python", "Python", "post.py", "Python 3.7 or newer and its standard library", "python3 post.py"},
-		{"node", "Node.js", "post.mjs", "Node.js 18 or newer and no packages", "node post.mjs"},
+		{"go", "Go", "post.go", "only Go 1.18 or newer", "go run post.go"},
+		{"python", "Python", "post.py", "only Python 3.7 or newer", "python3 post.py"},
+		{"node", "Node.js", "post.mjs", "only Node.js 18 or newer", "node post.mjs"},
 		{"php", "PHP", "post.php", "PHP 8.0 or newer with the curl extension", "php post.php"},
-		{"java", "Java", "Post.java", "Java 17 or newer and no libraries", "java Post.java"},
+		{"java", "Java", "Post.java", "only JDK 17 or newer", "java Post.java"},
 		{"csharp", "C#", "Program.cs",
-			"the .NET SDK 8 or newer and no packages. Create a project with `dotnet new console`, and replace its `Program.cs` with the sample",
+			"only the .NET SDK 8 or newer. Create a project with `dotnet new console`, and replace its `Program.cs` with the sample",
 			"dotnet run"},
 	}
 }
@@ -54,8 +54,8 @@ type postExample struct {
 }
 
 // newPostExample returns a post for one of the partner's accounts, or for the default account if
-// partnerID is "". The name contains a non-ASCII character, to show that the signature is computed from
-// the bytes of the body.
+// partnerID is "". The consumer's name contains a non-ASCII character, to show that the signature is
+// computed from the bytes of the body.
 func newPostExample(partnerID string) postExample {
 	p := postExample{PartnerID: partnerID}
 	p.Contact.Email, p.Contact.Name, p.Consent.Acknowledged = "zoe.example@example.org", "Zoë Example", true
@@ -74,7 +74,7 @@ type codeSample struct {
 	Code string
 }
 
-// Requirements returns Needs, formatted for the page.
+// Requirements returns the field Needs, formatted for the page.
 func (s codeSample) Requirements() []span { return spans(s.Needs) }
 
 // readSamples parses the templates. They pass every inserted value through a function that writes
@@ -107,9 +107,9 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// afterTransaction returns the part of a post's body that follows the value of transactionId. It
-// consists of the fields in object, which is a JSON object. Samples in languages without a JSON library
-// use it to build the body.
+// afterTransaction returns the part of a post's body that follows the value of transactionId. The
+// parameter object is a JSON object with the fields of this part. Samples in languages without a JSON
+// library use the part to build the body.
 func afterTransaction(object string) string { return `",` + strings.TrimPrefix(object, "{") }
 
 func shellLiteral(text string) string {

@@ -29,8 +29,8 @@ func guide(text string) (intro []block, sections []guideSection) {
 
 func idOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
-// blocks reads paragraphs and lists, which are separated by blank lines. Any other line
-// continues the paragraph or item before it.
+// blocks splits a text into paragraphs and lists. A blank line ends a paragraph or a list. A list can
+// also directly follow a paragraph. The lines of a paragraph or a list item are joined.
 func blocks(text string) []block {
 	var all []block
 	fresh := true

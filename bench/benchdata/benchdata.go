@@ -31,7 +31,7 @@ const (
 	leadBatch    = 10_000
 	pingBatch    = 250_000
 	// span is the length of the period before Filler.Now over which pings are spread evenly. It must be
-	// less than 62 days, because create_partitions creates partitions for at most that many.
+	// less than 62 days, because create_partitions creates partitions for at most 62 days.
 	span = 30 * 24 * time.Hour
 )
 

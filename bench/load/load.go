@@ -29,8 +29,8 @@ const (
 	longestAnswer = 32 << 10
 )
 
-// Job describes what to send. Set For, Count or both. The run ends when either limit is reached. Each
-// element of Requests is a complete HTTP/1.1 request.
+// Job describes what to send. Set the field For, the field Count, or both. The run ends when either
+// limit is reached. Each element of Requests is a complete HTTP/1.1 request.
 type Job struct {
 	Address  string
 	Requests [][]byte
@@ -175,8 +175,9 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	return nil
 }
 
-// await waits until request i is due and returns the time from which its latency is measured. That is
-// the current time or, if no connection was free when the request was due, the time when it was due.
+// await waits until request i is due and returns the time from which its latency is measured. If the
+// request was already due, because no connection was free in time, this is the time when it was due.
+// Otherwise, it is the current time.
 func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
 	now := clock.System{}.Now()
 	if r.Rate == 0 {

@@ -35,11 +35,12 @@ type Poster struct {
 	Bad   float64 // the share of posts with BadPostcode
 }
 
-// BadPostcode is the postcode of the posts that a benchmark makes the database reject.
+// BadPostcode is the postcode of posts that the database rejects, because a benchmark adds a constraint
+// against it.
 const BadPostcode = "BAD 1"
 
-// repeated is the number of requests from a post to its replay. It gives the service time to respond to
-// the original post.
+// repeated is the number of requests between a post and its replay. It is large enough that the service
+// has usually responded to the original post.
 const repeated = 500
 
 // Posts returns n posts as complete HTTP requests, signed with the given time. The service accepts them

@@ -74,8 +74,8 @@ func erasuresVerify() *cobra.Command {
 func erasuresReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use: "replay", Short: "Erase the leads that are in the erasure journal but not erased in the database",
-		Long: `Erase the leads that are in the erasure journal but not erased in the database. This is necessary after
-an older backup of the database was restored. Until then, staff cannot reveal or search for personal data.`,
+		Long: `Erase the leads that are in the erasure journal but not erased in the database. Run this command after
+you have restored an older backup. Until then, staff cannot reveal or search for personal data.`,
 		Args: noArgs,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)

@@ -221,7 +221,7 @@ func keyNote(writes, configured bool) string {
 func keysRewrap() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rewrap",
-		Short: "Move all leads to the newest key version",
+		Short: "Rewrap the keys of all leads with the newest version of the wrapping key",
 		Args:  noArgs,
 		Long: `Rewrap the keys of all leads with the newest version of the current wrapping key. The command
 works in batches and can run under full load. You can stop it at any time and run it again.`,

@@ -216,8 +216,8 @@ stay. This cannot be undone.`,
 	return c
 }
 
-// printable replaces control characters except newlines and tabs. Without this, a text from a partner
-// could control the terminal.
+// printable replaces control characters except newlines and tabs. Otherwise, text from a partner could
+// control the terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

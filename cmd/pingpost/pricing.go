@@ -66,7 +66,8 @@ func (f *cardFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// compile reads and compiles the selected version or draft. The result name is a title for it.
+// compile reads and compiles the selected version or draft. The result name is a title for this version
+// or draft.
 func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.ExaminedCard, err error) {
 	if f.draft == "" {
 		return compileVersion(ctx, s, f.version)
@@ -171,8 +172,8 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	return name, data, err
 }
 
-// importCard saves the rules in the draft that ref identifies, or in a new draft if ref is empty.
-// It returns a message that ends with the command to run next.
+// importCard saves the rules in the draft that the parameter ref identifies. If ref is empty, importCard
+// saves them in a new draft. It returns a message that ends with the command to run next.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
 		created, err := s.CreateDraftWithCard(ctx, title, what, card)

@@ -98,8 +98,8 @@ func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	})
 }
 
-// setInDraft makes a change in the draft that ref identifies, or in the only open draft if ref is
-// empty. If no draft is open, it creates one.
+// setInDraft changes a base price in the draft that the parameter ref identifies. If ref is empty, it
+// uses the only open draft. If no draft is open, it creates one.
 func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
 	d, err := draftFor(ctx, s, ref)
 	if errors.Is(err, errNoDrafts) {
@@ -236,8 +236,8 @@ func pricingExplain() *cobra.Command {
 	return c
 }
 
-// partnerPricing returns the pricing of the partner that ref identifies, or the zero value if ref
-// is empty.
+// partnerPricing returns the pricing of the partner that the parameter ref identifies. If ref is empty,
+// it returns the zero value.
 func partnerPricing(ctx context.Context, r *dbFlags, ref string) (own pricingrules.PartnerPricing, err error) {
 	if ref == "" {
 		return own, nil

@@ -29,8 +29,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// reconcileFlags are the flags that select the file, and the columns and formats that cannot be
-// detected.
+// reconcileFlags are the flags of `pingpost reconcile`.
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
@@ -256,8 +255,8 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn returns a function that prints the progress of each phase after every tenth of the rows. On
-// the first call, the function prints the introduction first.
+// progressOn returns a function that prints the progress of each phase after every tenth of the rows.
+// Before its first output, the function prints the introduction.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {

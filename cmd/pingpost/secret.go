@@ -60,7 +60,7 @@ func secretCommand() *cobra.Command {
 		secretRevoke(), secretList())
 }
 
-// onPartner finds a partner by slug or ID and passes it to fn.
+// onPartner finds a partner by slug or ID and passes the partner to the given function.
 func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Service, models.Partner) error) error {
 	return r.partners(c.Context(), func(s *partners.Service) error {
 		p, err := s.Find(c.Context(), scope.System, name)

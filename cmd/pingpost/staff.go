@@ -78,11 +78,11 @@ func staffCreate() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the user's name (default: the part of the email address before the @)")
 	roles := c.Flags().StringSlice("role", nil,
-		"administrator, account_manager, pricing_manager, finance or auditor; add @SLUG to limit the role to one partner")
+		"administrator, account_manager, pricing_manager, finance, privacy or auditor; add @SLUG to limit the role to one partner")
 	fromStdin := c.Flags().Bool("password-stdin", false, "read the password from standard input instead of printing an invitation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(*roles) == 0 {
-			return usageError{errors.New("at least one --role is required: administrator, account_manager, pricing_manager, finance or auditor")}
+			return usageError{errors.New("at least one --role is required: administrator, account_manager, pricing_manager, finance, privacy or auditor")}
 		}
 		if *name == "" {
 			*name, _, _ = strings.Cut(args[0], "@")

@@ -93,8 +93,8 @@ type App struct {
 	failed          chan error // receives errors from the listeners and from awaitDatabase
 }
 
-// Start builds a node and returns as soon as it serves requests. The errors of Start tell operators what
-// to do.
+// Start builds a node and returns as soon as it serves requests. The messages of its errors tell
+// operators what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
@@ -204,8 +204,9 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable returns a function that calls load and logs which signing secrets and which partner
-// pricing cannot be read. The function logs each of these two lists only when the list changes.
+// warnUnreadable returns a function that calls the function load and logs which signing secrets and
+// which partner pricing cannot be read. The returned function logs each of these two lists only when the
+// list changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
@@ -326,8 +327,7 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// public returns the node's servers for the partner API and the console, without those that the node
-// does not run.
+// public returns the servers for the partner API and the console, if the node runs them.
 func (a *App) public() []*httpserver.Server {
 	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
 }

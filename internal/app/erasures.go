@@ -29,7 +29,7 @@ type erasures struct {
 func newErasures(registry *prometheus.Registry) *erasures {
 	e := &erasures{gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pingpost_erasure_journal_ok",
-		Help: "Whether the erasure journal can be read and matches the database: 1 or 0. If 0, personal data cannot be read.",
+		Help: "1 if the erasure journal can be read and matches the database, otherwise 0. While it is 0, staff cannot read personal data.",
 	})}
 	registry.MustRegister(e.gauge)
 	e.set(stateUnknown)
@@ -70,8 +70,8 @@ func (a *App) finishErasures(ctx context.Context) {
 	}
 }
 
-// checkErasures returns "ok" or a description of the problem with the erasure journal. known is false if
-// the check itself failed, for example because the database does not respond.
+// checkErasures returns "ok" or a description of the problem with the erasure journal. The result known
+// is false if the check itself failed, for example because the database does not respond.
 func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()

@@ -147,8 +147,8 @@ type leadKeys struct {
 	state string
 }
 
-// leadKeysState returns "ok", or a message that lists the keys of stored leads that no configured
-// key wrapper can unwrap.
+// leadKeysState returns "ok", or a message that lists missing keys. A wrapping key is missing if it
+// encrypts the keys of stored leads but is not configured.
 func (a *App) leadKeysState(ctx context.Context) string {
 	k := &a.leadKeys
 	k.mu.Lock()

@@ -17,7 +17,7 @@ const (
 	// logBuffer is the number of buffered bytes that triggers an immediate flush.
 	logBuffer = 64 << 10
 	// logLimit is the maximum size of the buffer, in bytes. Further lines are dropped and counted, so
-	// that requests never wait until the log is read.
+	// that requests never wait for the log to be read.
 	logLimit = 8 << 20
 	logFlush = 200 * time.Millisecond
 	// logGrace is how long a stopping node waits for its last log lines to be written.

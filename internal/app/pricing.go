@@ -57,7 +57,8 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	}
 }
 
-// publishShipped publishes the rate card that is part of the program if the database has no rate card.
+// publishShipped publishes the rate card that is included in pingpost. It does nothing if the database
+// already has a rate card.
 func (a *App) publishShipped(ctx context.Context) error {
 	published, err := a.prices.PublishShipped(ctx)
 	if err != nil {

@@ -76,14 +76,14 @@ func (a *App) inspect(ctx context.Context) error {
 	return nil
 }
 
-// isRetryable reports whether load may succeed when it is called again after err. A configuration error
-// is not retryable.
+// isRetryable reports whether the method load may succeed if it is called again after this error. A
+// configuration error is not retryable.
 func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
 
-// awaitDatabase calls load until it succeeds, and then returns true. It returns false if ctx ends, or
-// after an error that is not retryable, which stops the node.
+// awaitDatabase calls the method load until it succeeds, and then returns true. It returns false if ctx
+// ends or if an error is not retryable. Such an error also stops the node.
 func (a *App) awaitDatabase(ctx context.Context) bool {
 	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()

@@ -39,8 +39,8 @@ func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return err
 }
 
-// Submitted returns the prefixed id of the object that a submission created. ok is false if the
-// submission has not created an object.
+// Submitted returns the prefixed id of the object that a submission created. The result ok is false if
+// the submission has not created an object.
 func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (object string, ok bool, err error) {
 	var found []string
 	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`,

@@ -29,8 +29,9 @@ func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000
 
-// Verify checks the hash chain from the beginning. If head is given, Verify also checks that an event
-// has this hash. Without head, Verify cannot detect that the last events were removed.
+// Verify checks the hash chain from the beginning. If the parameter head is not empty, Verify also
+// checks that an event has this hash. If head is empty, Verify cannot detect that the last events were
+// removed.
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {

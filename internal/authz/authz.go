@@ -135,7 +135,8 @@ func domain(partner *uuid.UUID) string {
 // Roles returns the roles of a user.
 func (a *Access) Roles(staff uuid.UUID) []models.StaffRole { return slices.Clone(a.roles[staff]) }
 
-// Scope returns the partners for which a user has a permission. ok is false if there are none.
+// Scope returns the partners for which a user has a permission. If there are none, the result ok is
+// false.
 func (a *Access) Scope(staff uuid.UUID, p Permission) (sc scope.Scope, ok bool) {
 	if len(a.roles[staff]) == 0 {
 		return scope.Scope{}, false
@@ -162,15 +163,15 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows reports whether a user has a permission for all partners, if dom is the constant everywhere, or
-// for the partner whose id is dom. If the enforcer fails, it returns false.
+// allows reports whether a user has a permission. The parameter dom is either the id of a partner or the
+// constant everywhere, which stands for all partners. If the enforcer fails, allows returns false.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok
 }
 
-// Grant is a permission of a user, with the policy rule that grants it and the partner to which it
-// applies.
+// Grant is a permission that a user has, with the policy rule that grants the permission. If the
+// permission is limited to one partner, Partner is the id of that partner.
 type Grant struct {
 	PolicyRule
 	Partner *uuid.UUID // nil for all partners

@@ -55,7 +55,7 @@ type Writer struct {
 	failed error
 }
 
-// Create creates a file that expires at the time until, and returns its writer.
+// Create creates a file and returns its writer. The parameter until is the time when the file expires.
 func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	now := c.clock.Now()
 	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
@@ -119,8 +119,7 @@ func (w *Writer) flush() error {
 	return postgres.Translate(err)
 }
 
-// place returns the associated data for the encryption of a part. It ties the part to its file and to
-// its position in the file.
+// place returns the data that ties an encrypted part to its file and to its position in the file.
 func place(file uuid.UUID, part int) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part)) //nolint:gosec // a file has fewer parts
 }
@@ -145,7 +144,7 @@ func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error)
 	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
 }
 
-// parts is an io.Reader that reads a compressed file part by part. Between reads, it does not occupy a
+// parts is an io.Reader that reads a compressed file part by part. Between reads, it does not hold a
 // database connection.
 type parts struct {
 	ctx   context.Context
@@ -182,7 +181,7 @@ func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 	return postgres.Translate(err)
 }
 
-// DeleteExpired deletes files that have expired, and returns their number.
+// DeleteExpired deletes files that have expired, and returns how many it deleted.
 func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, c.db.Pool,
 		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())

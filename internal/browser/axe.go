@@ -42,7 +42,8 @@ func (p *Page) Axe() {
 	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are axe-core's rules about colours. They take more than half of the time of all checks.
+// colourRules are axe-core's rules about colours. Checking them takes more than half of the time of a
+// full check.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
 // AxeColours runs only the accessibility checks of colours. Use it for a page that Axe has already

@@ -31,9 +31,9 @@ type Browser struct {
 // processor time, even in headless mode.
 const headlessShell = "chromium-headless-shell"
 
-// Start runs Chromium until the test ends. It uses the program that the environment variable CHROMIUM
-// names. If the variable is not set, it uses the headless shell or, if that is not installed, the
-// system's Chromium.
+// Start runs Chromium until the test ends. It uses the program whose path is in the environment variable
+// CHROMIUM. If the variable is not set, it uses the headless shell. If the headless shell is not
+// installed, it uses the system's Chromium.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
@@ -76,7 +76,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx: ctx}
 }
 
-// Emulation contains the settings with which the browser displays a page.
+// Emulation determines how the browser displays a page.
 type Emulation struct {
 	Width, Height int // 1280 by 800 if zero
 	Dark          bool
@@ -143,8 +143,8 @@ func (p *Page) Emulate(look Emulation) {
 	}
 }
 
-// Advance moves the page's clock forward by d, so that timers that end within this time fire
-// immediately. After that, the page's clock stands still.
+// Advance moves the page's clock forward by d and stops it there. Timers that are due within this time
+// fire immediately.
 func (p *Page) Advance(d time.Duration) {
 	p.t.Helper()
 	budget := float64(d.Milliseconds())

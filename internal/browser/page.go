@@ -110,7 +110,7 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// MouseDown holds the mouse button down on an element until release is called.
+// MouseDown holds the mouse button down on an element until the returned function is called.
 func (p *Page) MouseDown(selector string) (release func()) {
 	p.t.Helper()
 	at := Eval[[2]float64](p,

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// shrink encodes a screenshot as a PNG file with 256 colours, which is two thirds smaller. Pages use few
-// colours, so only some shades at the edges of letters are lost.
+// shrink encodes a screenshot as a PNG file with 256 colours. This makes the file two thirds smaller.
+// Pages use few colours, so only some shades at the edges of letters are lost.
 func shrink(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
@@ -48,7 +48,7 @@ func shrink(picture []byte) ([]byte, error) {
 }
 
 // choose selects up to 256 colours. It first selects one colour from each group of similar colours, so
-// that a small icon keeps its colour, and then the most frequent of the remaining colours.
+// that a small icon keeps its colour. It then adds the most frequent of the other colours.
 func choose(frequent []color.RGBA) color.Palette {
 	var first, others color.Palette
 	seen := map[uint32]bool{}

@@ -3,7 +3,8 @@ package clock
 import "time"
 
 // AppendMillis appends a time to b, in UTC and with milliseconds (decision 11), such as
-// 2026-01-02T03:04:05.678Z. Every ping formats two times, so AppendMillis avoids the slower time.Format.
+// 2026-01-02T03:04:05.678Z. Two timestamps are formatted for every ping, and time.Format would be
+// slower.
 func AppendMillis(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()

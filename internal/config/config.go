@@ -16,10 +16,10 @@ import (
 type Profile int
 
 const (
-	// Serve is for production. Settings without a safe default are required.
+	// Serve is the profile for production. Settings without a safe default are required.
 	Serve Profile = iota
-	// Dev is for `pingpost dev` and listens only on loopback. After Load, the caller sets the values
-	// that it generates (the database, keys and public URL) and calls Validate.
+	// Dev is the profile of `pingpost dev`, whose listeners use only the loopback interface. After Load,
+	// the caller sets the generated values (the database, keys and public URL) and calls Validate.
 	Dev
 )
 
@@ -115,8 +115,8 @@ func (c *Config) needs(name Section) bool {
 	return len(c.needed) == 0 || slices.Contains(c.needed, name)
 }
 
-// Validate checks the sections that are listed in Source.Need, or all sections if the list is empty. It
-// returns all problems as Problems.
+// Validate checks the sections that are listed in Source.Need, or all sections if the list is empty. Its
+// error has the type Problems and contains all problems.
 func (c *Config) Validate() error {
 	var ps Problems
 	for _, p := range c.neededParts() {
@@ -148,9 +148,9 @@ func (c *Config) validateWriter(ps *Problems) {
 	}
 }
 
-// Wrapper returns the key wrapper for new leads: the one in keys.write_with or, if that is not set, the
-// only one that is configured. If none is configured, Wrapper returns "", and posts get 503 (decision
-// 21).
+// Wrapper returns the key wrapper for new leads. If keys.write_with is set, this is the key wrapper that
+// it names. Otherwise it is the only one that is configured. If none is configured, Wrapper returns "",
+// and posts get a response with status 503 (decision 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":

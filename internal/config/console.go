@@ -11,7 +11,7 @@ var consoleRoles = []string{"administrator", "account_manager", "pricing_manager
 // Console holds the settings of the section `console`.
 type Console struct {
 	// Roles that require a second factor. Until users with these roles have set up a second factor, they
-	// can do nothing else. For users with other roles only, a second factor is optional.
+	// can do nothing else. For users who have only other roles, a second factor is optional.
 	SecondFactorRoles []string
 
 	// How long a session can be idle before it ends, `1m` to `24h`.
@@ -41,7 +41,7 @@ func (c *Console) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (c *Console) Validate() error {
 	var ps Problems
 	for _, role := range c.SecondFactorRoles {

@@ -58,7 +58,7 @@ func (d *Database) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 //
 // It does not use the driver's URL parser, because that parser also reads the PG… variables and password
 // files, and its errors repeat parts of the URL.
@@ -99,8 +99,8 @@ func (d *Database) encrypted() bool {
 	return true
 }
 
-// onThisMachine reports whether a host in a database URL, with or without a port, is on
-// this machine. An empty host or a path is a Unix socket.
+// onThisMachine reports whether a host in a database URL, with or without a port, is on this machine. An
+// empty host or a path means a Unix socket.
 func onThisMachine(host string) bool {
 	if host == "" || host[0] == '/' || strings.HasPrefix(strings.ToLower(host), "%2f") {
 		return true

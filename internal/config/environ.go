@@ -12,8 +12,9 @@ const (
 	fileSuffix     = "_file" // suffix of the key that contains the path of a secret's file
 )
 
-// shortVariable returns the short environment variable for the setting with this path, or "" if the
-// setting has only a long variable.
+// shortVariable returns the short environment variable for the setting with this path. For
+// keys.local_kek, it returns LEAD_VAULT_KEK. For most settings, it returns "", because they have no
+// short variable.
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -112,9 +113,9 @@ func nearVariable(name string, names map[string]string) string {
 	return suggest(name, candidates)
 }
 
-// serviceLink reports whether Kubernetes probably set a variable for a Service named pingpost, such as
-// PINGPOST_SERVICE_HOST. Kubernetes sets such variables in every container of the namespace, so they
-// must not be reported as unknown variables.
+// serviceLink reports whether a variable looks like one that Kubernetes sets for a Service named
+// pingpost, such as PINGPOST_SERVICE_HOST. Kubernetes sets such variables in every container of the
+// namespace, so they must not be reported as unknown variables.
 func serviceLink(name, value string) bool {
 	rest := "_" + strings.TrimPrefix(name, variablePrefix)
 	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") ||

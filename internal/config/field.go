@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// field connects a setting with a struct field. Each section lists its fields by hand, because the
-// errors of a decoder that uses reflection repeat values, which may be secret.
+// field connects a setting with a struct field. Each section lists its fields in code. A decoder that
+// uses reflection would repeat values in its errors, and a value may be secret.
 type field struct {
 	name   string
 	secret bool
@@ -115,8 +115,8 @@ func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	}
 }
 
-// split returns the items of a list, or of a string with items separated by commas or white
-// space. It keeps empty items of a list, so that they are reported.
+// split returns the items of a list. If the value is a string, its items are separated by commas or
+// white space. An empty item of a list is kept, so that it can be reported as a problem.
 func split(given any) []string {
 	if items, ok := given.([]string); ok {
 		return items

@@ -90,8 +90,8 @@ func (f *file) readSection(p part, section *yaml.Node) {
 }
 
 // readValue reads the value of a setting as text, because the type depends on the setting and not on
-// YAML's rules. given is the key in the YAML file, which may end in _file. path is the path of the
-// setting, for messages.
+// YAML's rules. The parameter given is the key in the YAML file, which may end in _file. The parameter
+// path is the path of the setting, for messages.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:
@@ -126,7 +126,7 @@ func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *
 	})
 }
 
-// unknown reports an unknown key in a section or, if section is "", an unknown section.
+// unknown reports an unknown key in a section. If section is "", it reports an unknown section.
 func (f *file) unknown(section Section, key *yaml.Node) {
 	var siblings, elsewhere []string
 	for _, p := range f.reader.parts {
@@ -153,7 +153,7 @@ func (f *file) unknown(section Section, key *yaml.Node) {
 	f.reader.report(pathOf(string(section), key), f.origin(key), what+meant(near))
 }
 
-// pathOf returns the path of a key, for messages. If the key itself may be a secret in the wrong place,
+// pathOf returns the path of a key, for messages. If a user may have entered a secret instead of a key,
 // pathOf returns the path of the section.
 func pathOf(section string, key *yaml.Node) string {
 	switch {

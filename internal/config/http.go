@@ -16,7 +16,7 @@ import (
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
 	// so that a node only opens ports that you configured. If it is empty, the node serves only the
-	// console. Either this address or `admin_addr` is required.
+	// console. At least one of `api_addr` and `admin_addr` must be set.
 	APIAddr string
 
 	// The address of the console. Use a network that only staff can reach. If it is empty, the node
@@ -46,7 +46,7 @@ type HTTP struct {
 	// forever.
 	ReadHeaderTimeout time.Duration
 
-	// How long a client may take to send headers and body. It must be at least `read_header_timeout`. A
+	// How long a client may take to send its headers and body. It must be at least `read_header_timeout`. A
 	// request that takes longer to arrive gets 408. The partners' documentation states the default of 10
 	// seconds.
 	ReadTimeout time.Duration
@@ -104,7 +104,7 @@ func (h *HTTP) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (h *HTTP) Validate() error {
 	var ps Problems
 	h.validateListeners(&ps)

@@ -42,7 +42,7 @@ func (k *Keys) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (k *Keys) Validate() error {
 	const form = "must be 32 bytes in standard base64, as printed by `openssl rand -base64 32`"
 	var ps Problems

@@ -103,7 +103,7 @@ func (l *Limits) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (l *Limits) Validate() error {
 	const most = 100_000
 	var ps Problems

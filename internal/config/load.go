@@ -132,8 +132,8 @@ func (r *reader) secretFile(path string) any {
 	return content
 }
 
-// reason returns the operating system's error without the name of the file, which may be a secret in the
-// wrong place.
+// reason returns the operating system's error without the name of the file, because a user may have
+// entered a secret instead of the name.
 func reason(err error) string {
 	if failure, ok := errors.AsType[*fs.PathError](err); ok {
 		return failure.Err.Error()

@@ -32,7 +32,7 @@ func (l *Log) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (l *Log) Validate() error {
 	var ps Problems
 	oneOf(&ps, "log.level", l.Level, "debug", "info", "warn", "error")

@@ -13,7 +13,7 @@ func (p *Payouts) fields() []field {
 	return []field{whole("return_days", &p.ReturnDays)}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (p *Payouts) Validate() error {
 	var ps Problems
 	between(&ps, "payouts.return_days", p.ReturnDays, 1, 365)

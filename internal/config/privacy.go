@@ -26,7 +26,7 @@ func (p *Privacy) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (p *Privacy) Validate() error {
 	var ps Problems
 	between(&ps, "privacy.reveals_per_day", p.RevealsPerDay, 1, 10_000)

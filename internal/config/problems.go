@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Problem is one error in the configuration. Its Text never contains the configured value,
-// because it may be a secret in the wrong place.
+// Problem is one error in the configuration. Its Text never contains the configured value, because a
+// user may have entered a secret there by mistake.
 type Problem struct {
 	Path   string // section and key, such as "http.api_addr", or the name of an unknown variable
 	Origin string // "pingpost.yaml:12" or the variable's name; empty for a missing value

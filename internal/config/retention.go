@@ -27,7 +27,7 @@ func (r *Retention) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (r *Retention) Validate() error {
 	const tenYears = 3650
 	var ps Problems

@@ -18,7 +18,7 @@ const redacted = "[redacted]"
 // Reveal returns the secret. Call it only where the secret is used.
 func (s Secret) Reveal() string { return string(s) }
 
-// String implements fmt.Stringer, for direct calls.
+// String implements fmt.Stringer. It is for direct calls, because fmt calls Format instead.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

@@ -24,7 +24,7 @@ func (s *Signing) fields() []field {
 	return []field{text("default_mode", &s.DefaultMode)}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (s *Signing) Validate() error {
 	var ps Problems
 	oneOf(&ps, "signing.default_mode", s.DefaultMode, SigningRequired, SigningReportOnly, SigningOff)

@@ -2,7 +2,8 @@ package config
 
 import "strings"
 
-// suggest returns the candidate that the user probably meant by name, or "" if none is similar.
+// suggest returns the candidate that is most similar to an unknown name, because the user probably meant
+// it. If none is similar, it returns "".
 func suggest(name string, candidates []string) string {
 	best, limit := "", min(1+len(name)/4, 3)
 	for _, c := range candidates {
@@ -35,8 +36,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant returns the end of a message about an unknown name, such as "; did you mean url?". If there is
-// nothing to suggest, name is "", and meant returns "".
+// meant returns the end of a message about an unknown name, such as "; did you mean url?". If name is
+// "", there is nothing to suggest, and meant returns "".
 func meant(name string) string {
 	if name == "" {
 		return ""
@@ -44,8 +45,8 @@ func meant(name string) string {
 	return "; did you mean " + name + "?"
 }
 
-// plainName reports whether an unknown name may be repeated in a message. It returns false
-// for a base64 key of 32 bytes or a URL, which may be a secret in the wrong place.
+// plainName reports whether an unknown name may be repeated in a message. It returns false for a base64
+// key of 32 bytes or a URL, which may be a secret that a user entered there by mistake.
 func plainName(name string) bool {
 	const longest = 40
 	if name == "" || len(name) > longest {

@@ -111,7 +111,7 @@ func (v *Vault) fields() []field {
 	}
 }
 
-// Validate checks the section and returns all problems as Problems.
+// Validate checks the section. Its error has the type Problems and contains all problems.
 func (v *Vault) Validate() error {
 	var ps Problems
 	oneOf(&ps, "vault.auth", v.Auth, LoginAppRole, LoginKubernetes, LoginToken)
@@ -205,11 +205,11 @@ func (v *Vault) validateLogin(ps *Problems) {
 
 const sameIdentity = "must be a different identity from %s, which may not decrypt"
 
-// Reads reports whether a second login is configured, which has permission to decrypt leads.
+// Reads reports whether a second login is configured. This login has permission to decrypt leads.
 func (v *Vault) Reads() bool { return v.readingLogin() != "" }
 
-// readingLogin returns the path of the setting that configures the second login, or "" if there is no
-// second login.
+// readingLogin returns the path of the setting that configures the second login, which may decrypt
+// leads. If there is no second login, it returns "".
 func (v *Vault) readingLogin() string {
 	switch {
 	case v.Auth == LoginAppRole && v.ReadRoleID != "":

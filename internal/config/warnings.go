@@ -10,8 +10,8 @@ import (
 // longestAnswer is the maximum time to answer a post after its body has been read (decision 27).
 const longestAnswer = 5 * time.Second
 
-// Warnings returns the settings that are valid but rarely intended, sorted by path. The configuration
-// must have passed Validate.
+// Warnings returns a warning for each setting whose value is valid but rarely intended, sorted by path.
+// The configuration must have passed Validate.
 func (c *Config) Warnings() Problems {
 	var ps Problems
 	if c.needs(SectionHTTP) {

@@ -64,8 +64,8 @@ type binaries struct {
 	download bool
 }
 
-// find returns the Postgres installation with the major version want, or the newest installation if want
-// is 0. If Postgres is not installed, it returns a version to download.
+// find returns the Postgres installation whose major version is want. If want is 0, it returns the
+// newest installation. If Postgres is not installed, it returns a version to download.
 func (s search) find(want int) (binaries, error) {
 	if s.Override != "" {
 		b, err := s.overridden()
@@ -167,7 +167,8 @@ func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 	return v, ok
 }
 
-// use changes config so that the embedded-postgres library uses this installation or downloads Postgres.
+// This method changes config so that the embedded-postgres library uses this installation or downloads
+// Postgres.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
 		// The library requires a folder that contains bin, so make bin a link to the programs'

@@ -17,8 +17,8 @@ import (
 // marker is the environment variable that makes a copy of this program run as a supervisor.
 const marker = "PINGPOST_DEVPG_KEEPER"
 
-// job is the input of a supervisor, as JSON on its standard input. The supervisor stops
-// Postgres when the input is closed.
+// job tells a supervisor what to do. The supervisor reads the job as JSON from its standard input, and
+// stops Postgres when its standard input is closed.
 type job struct {
 	Options
 	Search search
@@ -39,7 +39,8 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken wraps the error that a port is in use. With another port, the start may succeed.
+// portTaken is an error that was caused by a port that is already in use. A start with another port may
+// succeed.
 type portTaken struct{ error }
 
 func (r report) failure() error {

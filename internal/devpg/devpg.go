@@ -106,7 +106,7 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 // Port returns Postgres's port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// URL returns the URL with which a role connects to a database.
+// URL returns the URL that a role uses to connect to a database.
 func (s *Server) URL(user, password, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
@@ -118,7 +118,7 @@ func (s *Server) URL(user, password, database string) string {
 	return u.String()
 }
 
-// SuperuserURL returns the URL with which the superuser connects to a database.
+// SuperuserURL returns the URL that the superuser uses to connect to a database.
 func (s *Server) SuperuserURL(database string) string {
 	return s.URL(superuser, s.password, database)
 }

@@ -18,10 +18,10 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder for the process with the id parent, until the returned file is closed. If
-// another running process has locked the folder, lock returns an error immediately. If the process that
-// locked the folder has ended, lock waits until the supervisor of that process has cleaned up, but no
-// longer than patience.
+// lock locks the data folder for the process whose id is parent. Closing the returned file releases the
+// lock. If another running process has locked the folder, lock returns an error immediately. If the
+// process that locked the folder has ended, lock waits until the supervisor of that process has cleaned
+// up. The parameter patience is the maximum time that it waits.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -55,8 +55,8 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
-// stopOrphan stops Postgres if it is running in this folder after its supervisor has died. The caller
-// must have locked the folder, which ensures that no other supervisor is using it.
+// stopOrphan stops a Postgres that is still running in this folder although its supervisor has died. The
+// caller must have locked the folder, which ensures that no other supervisor is using it.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
@@ -131,8 +131,8 @@ func firstNumber(path string) int {
 	return n
 }
 
-// waitFor calls done at short intervals until done returns true or the timeout has passed. It reports
-// whether done returned true.
+// waitFor calls the function done at short intervals. It returns true as soon as done returns true, or
+// false when the timeout has passed.
 func waitFor(timeout time.Duration, done func() bool) bool {
 	end := time.NewTimer(timeout)
 	defer end.Stop()

@@ -45,9 +45,9 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// notRunnable returns an error that says why the supervisor did not start. A permission error means that
-// the user runAs is not allowed to run this program, because access to the data folder has already been
-// checked.
+// notRunnable returns an error that says why the supervisor did not start. Access to the data folder has
+// already been checked. A permission error therefore means that the user runAs is not allowed to run
+// this program.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {
 		return fmt.Errorf("user %s, which runs Postgres, is not allowed to run this program: make it executable for everyone (chmod 755, or build it with umask 022)",

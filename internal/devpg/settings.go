@@ -10,12 +10,12 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the length of the longest path of a Unix socket that all supported systems allow.
-// Linux allows 107.
+// longestSocketPath is the maximum length, in bytes, of the path of a Unix socket. All supported systems
+// allow this length. Linux allows 107.
 const longestSocketPath = 103
 
-// connectTimeout limits the time that Postgres may take to accept connections after pg_ctl has reported
-// that it is ready. It is short because the embedded-postgres library polls without a pause.
+// connectTimeout is how long Postgres may take to accept connections after pg_ctl has reported that
+// Postgres is ready. It is short because the embedded-postgres library polls without a pause.
 const connectTimeout = 5 * time.Second
 
 func (j job) config(l layout, password string) embeddedpostgres.Config {
@@ -33,7 +33,7 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Logger(nil) // write the log only to its file
 }
 
-// settings returns the settings with which Postgres starts. Postgres listens only on this machine. Its
+// settings returns the settings that Postgres starts with. Postgres listens only on this machine. Its
 // log contains no statements, parameters or error details, because they may contain personal data.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{

@@ -163,8 +163,8 @@ func (k *supervisor) lostErr() error {
 }
 
 // sweep stops Postgres if its supervisor has ended without stopping it. To do this, it starts another
-// supervisor as the same unprivileged user. A process that runs as root must not send the signals
-// itself, because the unprivileged user can write any process id to the pid file.
+// supervisor as the same unprivileged user. A process that runs as root must not stop Postgres itself,
+// because the unprivileged user can write any process id to the pid file.
 func (k *supervisor) sweep() error {
 	j := k.job
 	j.Sweep = true

@@ -43,8 +43,8 @@ var demoPartners = []Partner{
 		Accounts: []Account{{"tinker-main", true}, {"tinker-trial", false}}},
 }
 
-// SeedPartners creates the demo partners that are missing and returns all of them with their
-// secrets, which are the same on every start. keys must be the keys that service uses.
+// SeedPartners creates the demo partners that are missing and returns all of them with their secrets,
+// which are the same on every start. The parameter keys must contain the keys that the service uses.
 func (s *Stack) SeedPartners(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
 	out := make([]Partner, 0, len(demoPartners))
 	for _, p := range demoPartners {
@@ -117,8 +117,8 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 	return nil
 }
 
-// isDisplayable reports whether row is the row of the saved secret, and the secret is active and has no
-// expiry. Such a secret can be printed, because it works until the next start.
+// isDisplayable reports whether a saved secret can be printed, because it will work at least until the
+// next start. The row must belong to the saved secret, and the secret must be active and have no expiry.
 func isDisplayable(row models.SigningSecret, saved string) bool {
 	return row.State == models.SecretActive && row.ExpiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)

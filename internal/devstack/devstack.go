@@ -228,8 +228,8 @@ func isKey(text string) bool {
 	return err == nil && len(raw) == keyring.KeySize
 }
 
-// writeJSON replaces a file atomically. If the keys were only half written, the data could not
-// be decrypted.
+// writeJSON replaces a file atomically. The file may contain keys. If they were only half written, the
+// data that they encrypt would be lost.
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -14,16 +14,16 @@ const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve is the role for nodes and may only encrypt. Read is the second role for nodes that serve the
-	// console, and may only decrypt. Rewrap is the role for the commands that decrypt leads, and may
-	// also encrypt and rewrap. Rotate may only create a new key version.
+	// Serve is the role of nodes, and can only encrypt. Nodes that serve the console also use the role
+	// Read, which can only decrypt. Commands that decrypt leads use the role Rewrap, which can also
+	// encrypt and rewrap. Rotate can only create a new key version.
 	Serve  = "pingpost-serve"
 	Read   = "pingpost-read"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
 )
 
-// Identity contains the RoleID and SecretID with which a role logs in.
+// Identity contains the RoleID and SecretID that a role logs in with.
 type Identity struct {
 	RoleID   string `json:"role_id"`
 	SecretID string `json:"secret_id"`
@@ -39,8 +39,8 @@ func operations() map[string][]string {
 }
 
 // Provision creates the engine, the key, the policies and the roles in Vault, as in
-// docs/how-to/prepare-vault.md. It returns the identity of each role, by the role's name. If backup is
-// not empty, the key is restored from it.
+// docs/how-to/prepare-vault.md. It returns a map from the name of each role to the role's identity. If
+// backup is not empty, the key is restored from it.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
 	root, err := s.Root()
 	if err != nil {

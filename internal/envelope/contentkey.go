@@ -7,9 +7,9 @@ import (
 )
 
 // contentKey derives a content key from a data key and a salt, with HKDF-SHA256 (RFC 5869) and the
-// constant info. The result is one block: HMAC(HMAC(salt, key), info | 0x01). contentKey uses
-// arrays of fixed size, because crypto/hkdf makes twenty small allocations, which cost more than
-// the hashing itself (eight SHA-256 blocks). A test compares it with crypto/hkdf.
+// constant info. The result is one block: HMAC(HMAC(salt, key), info | 0x01). contentKey uses arrays of
+// fixed size, because crypto/hkdf makes twenty small allocations, which cost more than the hashing
+// itself (eight SHA-256 blocks). A test compares its results with those of crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
 	copy(pad[:], salt[:])

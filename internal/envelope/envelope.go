@@ -19,7 +19,7 @@ import (
 const (
 	// KeySize is the length of a data key in bytes (AES-256).
 	KeySize = 32
-	// SaltSize is the length in bytes of the salt that the content key is derived with.
+	// SaltSize is the length, in bytes, of the salt that is used to derive the content key.
 	SaltSize = 16
 
 	ivSize  = 12

@@ -27,7 +27,7 @@ type Local struct {
 	prefix  []byte
 }
 
-// NewLocal returns a wrapper with the 32 bytes of LEAD_VAULT_KEK.
+// NewLocal returns a wrapper that uses the 32 bytes of LEAD_VAULT_KEK as its key.
 func NewLocal(kek []byte) (*Local, error) {
 	if len(kek) != KeySize {
 		return nil, fmt.Errorf("LEAD_VAULT_KEK has %d bytes, want %d", len(kek), KeySize)

@@ -100,8 +100,8 @@ func (p *Pool) Take(ctx context.Context) (DataKey, error) {
 	}
 }
 
-// take returns a ready key, an error, or a channel that is closed when new keys arrive or a call to the
-// wrapper fails.
+// This method returns a ready key, an error, or a channel that is closed when new keys arrive or a call
+// to the wrapper fails.
 func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,9 +240,9 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys that were requested at the time made. All keys in the pool have the same key version. If
-// the new keys have a different version, add keeps only the keys that were requested later, either the
-// new ones or those in the pool.
+// add adds keys to the pool. The parameter made is the time when the keys were requested. All keys in
+// the pool have the same key version. If the new keys have a different version, add keeps only those
+// that were requested later: either the new keys or the keys in the pool.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

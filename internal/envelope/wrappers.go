@@ -28,7 +28,8 @@ type Wrappers struct {
 	all    map[string]KeyWrapper
 }
 
-// NewWrappers returns Wrappers with a writer, which may be nil, and others, which only unwrap.
+// NewWrappers returns Wrappers with the given key wrappers. The writer wraps new data keys, and may be
+// nil. The others only unwrap.
 func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	w := &Wrappers{writer: writer, all: map[string]KeyWrapper{}}
 	for _, one := range others {
@@ -48,11 +49,12 @@ func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
-// Configured reports whether there is a writer. Without one, posts get a response with status 503
-// (decision 21).
+// Configured reports whether there is a writer, the key wrapper for new data keys. Without a writer,
+// posts get a response with status 503 (decision 21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
 
-// Writer returns the name of the writer, or "" if there is none.
+// Writer returns the name of the writer, the key wrapper for new data keys. If there is no writer, it
+// returns "".
 func (w *Wrappers) Writer() string {
 	if w.writer == nil {
 		return ""
@@ -67,8 +69,8 @@ func (w *Wrappers) Reads(wrapper, version string) bool {
 	return ok && one.Reads(version)
 }
 
-// DataKey returns a new data key, from the pool if there is one and otherwise directly from the
-// writer.
+// DataKey returns a new data key. If there is a pool, the key comes from the pool. Otherwise it comes
+// from the writer, the key wrapper for new data keys.
 func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	switch {
 	case w.writer == nil:
@@ -83,7 +85,8 @@ func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	return keys[0], nil
 }
 
-// CurrentKeyVersion returns the name and the current key version of the writer.
+// CurrentKeyVersion returns the name and the current key version of the writer, the key wrapper for new
+// data keys.
 func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version string, err error) {
 	if w.writer == nil {
 		return "", "", ErrNoWrapper
@@ -110,8 +113,9 @@ func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	return out
 }
 
-// Rewrap wraps data keys with the newest key version of the writer. If the writer is a Rewrapper and
-// wrapped the key, it rewraps the key directly. Otherwise Rewrap unwraps the key and wraps it again.
+// Rewrap wraps data keys with the newest key version of the writer. If a key was wrapped by the writer,
+// and the writer is a Rewrapper, the writer rewraps the key directly. Otherwise the key is unwrapped and
+// wrapped again.
 func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 	out := make([]Rewrapped, len(wrapped))
 	if w.writer == nil {
@@ -160,9 +164,10 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 	return out, nil
 }
 
-// each groups the wrapped keys by wrapper and calls do once for each group. In a group, theirs[j] is
-// wrapped[at[j]]. If do fails, each calls fail for every key in the group. It also calls fail for every
-// key that cannot be parsed or whose wrapper is not configured.
+// This method groups the wrapped keys by wrapper and calls the function do once for each group. In a
+// group, theirs[j] is wrapped[at[j]]. If do returns an error, the function fail is called for every key
+// in the group. It is also called for every key that cannot be parsed or whose wrapper is not
+// configured.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {

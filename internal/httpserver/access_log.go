@@ -14,8 +14,8 @@ import (
 )
 
 // AccessLog writes a line for each request, except for those with a 5xx status, which are logged as
-// errors. It formats the lines without slog, because slog would take a tenth of the time of a ping. It
-// does not escape strings, because none of them contains text from the client.
+// errors. It does not use slog to format the lines, because that would take a tenth of the total time of
+// a ping. It does not escape strings, because none of them contains text from the client.
 type AccessLog struct {
 	out    io.Writer
 	format lineFormat
@@ -26,7 +26,7 @@ type lineFormat struct {
 }
 
 // NewAccessLog returns an access log that writes lines in JSON or, if text is true, in the format of
-// slog's text handler. Each line is written with one call of out.Write, which must be safe for
+// slog's text handler. Each line is written with one call to out.Write, which must be safe for
 // concurrent use.
 func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	if text {

@@ -16,7 +16,7 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
-// listener. The help text describes the listener with the third parameter, for example "the partner
+// listener. The last parameter is the name of the listener in the help text, for example "the partner
 // API".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
@@ -32,8 +32,8 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return m
 }
 
-// of returns the metrics of a route. It is called once for each route, because a lookup for each request
-// would take too long.
+// This method returns the metrics of a route. It is called once for each route, because a lookup for
+// each request would take too long.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),

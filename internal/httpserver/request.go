@@ -34,7 +34,7 @@ type Record struct {
 // Handler handles a request. If it returns an error, the listener writes the response.
 type Handler func(*gin.Context, *Record) error
 
-// Listener contains the settings of all endpoints of a listener. AccessLog may be nil.
+// Listener contains the settings that all endpoints of a listener share. AccessLog may be nil.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
@@ -53,8 +53,8 @@ var records = sync.Pool{New: func() any {
 	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
 
-// Endpoint returns the gin handler of a route. The gin handler sets the request id, calls handle, turns
-// a panic into ErrPanic, and records the request in the log and the metrics.
+// Endpoint returns the gin handler of a route. The gin handler sets the request id, calls the function
+// handle, turns a panic into ErrPanic, and records the request in the log and the metrics.
 //
 // If handle panics with http.ErrAbortHandler, the connection is closed, as in net/http, so that the
 // client does not mistake the incomplete response for a complete one.

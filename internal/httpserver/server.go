@@ -46,8 +46,8 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown waits for requests in progress. When ctx ends, it closes their connections and returns an
-// error.
+// Shutdown waits for requests in progress. If ctx ends before these requests do, Shutdown closes their
+// connections and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.http.Close() //nolint:errcheck // reported by the error below

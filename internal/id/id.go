@@ -115,8 +115,8 @@ func First(at time.Time) (u uuid.UUID) {
 	return u
 }
 
-// NewV7 returns a UUIDv7 that contains the time at and 74 of the bits in random. It is meant for callers
-// that choose these bits, for example for quotes.
+// NewV7 returns a UUIDv7 that contains the given time and 74 of the 80 bits of the parameter random. It
+// is meant for callers that choose these bits, for example for quotes.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	putTime(&u, at)

@@ -22,13 +22,13 @@ func newAdmission(slots, queue int, wait time.Duration) *admission {
 	return g
 }
 
-// full reports whether enter would fail immediately.
+// full reports whether the method enter would fail immediately.
 func (g *admission) full() bool {
 	return g.slots != nil && len(g.queue) == cap(g.queue) && len(g.slots) == cap(g.slots)
 }
 
-// tryEnter takes a slot if one is free, without waiting, and reports whether it got one. If
-// so, the caller must call leave.
+// tryEnter takes a slot if one is free, without waiting, and reports whether it got one. If it did, the
+// caller must call the method leave when it no longer needs the slot.
 func (g *admission) tryEnter() bool {
 	if g.slots == nil {
 		return true
@@ -41,8 +41,8 @@ func (g *admission) tryEnter() bool {
 	}
 }
 
-// enter waits for a slot and reports whether it got one in time. If so, the caller must
-// call leave.
+// enter waits for a slot and reports whether it got one in time. If it did, the caller must call the
+// method leave when it no longer needs the slot.
 func (g *admission) enter(ctx context.Context) bool {
 	if g.tryEnter() {
 		return true

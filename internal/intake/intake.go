@@ -106,8 +106,8 @@ const (
 	// partner whose secret signed a post. A match takes well under a millisecond, so all of them get a
 	// slot within MatchWait.
 	matchQueue = 64
-	// siteFailures × MatchFailures is the maximum number of posts per minute, from one IPv6 /48, that
-	// match no partner's secret.
+	// siteFailures × MatchFailures is the maximum number of posts per minute from one IPv6 /48 network
+	// that match no partner's secret.
 	siteFailures = 4
 	// postQueue × PostConcurrency is the maximum number of posts that wait to be stored. The database
 	// can usually store that many within a second.
@@ -187,8 +187,7 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 }
 
 // recordRejection counts a rejection and records it for its partner. It records the names of invalid
-// fields, but never their values. The outcome is k.Outcome if it is set, and the reason of err
-// otherwise.
+// fields, but never their values. The outcome is k.Outcome or, if that is empty, the reason of err.
 func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {

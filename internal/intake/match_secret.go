@@ -45,8 +45,9 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	return owner{}, signing.ErrSignature
 }
 
-// enterMatch waits for a slot. If the address has a recent match, the slot can be the reserved one.
-// enterMatch returns the admission that the slot belongs to, and whether it got a slot in time.
+// enterMatch waits for a slot. If the client's address has had a recent match (matchedBefore), the slot
+// can be the reserved one. enterMatch returns the admission that the slot belongs to, and reports
+// whether it got a slot in time.
 func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:

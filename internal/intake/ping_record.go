@@ -21,9 +21,9 @@ type PingRecord struct {
 	Took     time.Duration
 }
 
-// copyPings selects the binary format of COPY: a header, the rows and a trailer. A row consists of the
-// number of columns, followed by the length (-1 for null) and the bytes of each column. See the
-// PostgreSQL documentation, COPY, "Binary Format".
+// copyPings is a COPY statement in the binary format, which consists of a header, the rows and a
+// trailer. A row consists of the number of columns, followed by the length (-1 for null) and the bytes
+// of each column. See the PostgreSQL documentation, COPY, "Binary Format".
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`
 
@@ -34,7 +34,7 @@ var (
 	copyTrailer = []byte{0xff, 0xff}
 )
 
-// postgresEpoch is the time from which the binary format of timestamptz counts.
+// postgresEpoch is the time that the value 0 stands for in the binary format of timestamptz.
 var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func appendPing(b []byte, p *PingRecord) []byte {

@@ -24,14 +24,14 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 	return &rateLimiter[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// left reports whether a key is below its limit. If it is not, left also returns the time until the next
-// window. Concurrent requests can exceed the limit, because each request calls left first and spend
-// later.
+// The method left reports whether a key is below its limit. If not, it also returns the time until the
+// next window. A request calls left first and the method spend later, so concurrent requests can exceed
+// the limit.
 func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, false)
 }
 
-// take is like left, but also counts the request if the key is below its limit.
+// The method take is like the method left, but also counts the request if the key is below its limit.
 func (b *rateLimiter[K]) take(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, true)
 }

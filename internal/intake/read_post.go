@@ -21,8 +21,8 @@ type PostRequest struct {
 	Body    []byte
 }
 
-// post is a parsed post whose signature has not been verified. It is immutable. All its checks use the
-// same directory of partners, because each new directory has different pointers for the same partners.
+// post is a parsed post whose signature has not been verified. It is immutable. All checks of a post use
+// one directory of partners, because a partner has a different pointer in each new directory.
 type post struct {
 	PostRequest
 	start      time.Time

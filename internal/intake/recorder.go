@@ -243,7 +243,8 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	return postgres.Translate(err)
 }
 
-// pause sleeps briefly, so that pings can use the processors, unless the recorder is behind or stopping.
+// pause sleeps briefly, so that pings can use the processors. If the recorder is behind or stopping, it
+// does not sleep.
 func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)

@@ -44,9 +44,9 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	return lost
 }
 
-// longest returns the partner with the most rejections in the queue. If the partner adding has at least
-// an average share of the queue, longest returns it without a search, so that a flood of rejections for
-// one partner costs little.
+// longest returns the partner with the most rejections in the queue. The parameter adding is the partner
+// whose new rejection is being added. If this partner has at least an average share of the queue,
+// longest returns it without a search. A flood of rejections for one partner therefore costs little.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
 	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding

@@ -23,8 +23,9 @@ const findTimeout = time.Second
 // for the transaction, the post is handled as a replay of that delivery. If the quote has expired, the
 // post is still rejected, but the rejection contains the lead (decisions 3, 31).
 //
-// If the lookup of the lead fails, the partner must not take the rejection as final and write off a lead
-// that it is paid for. The post therefore gets a 503, or a Retry-After if the quote has expired.
+// If the lookup of the lead fails, the rejection must not look final, because the partner might then
+// write off a lead that it is paid for. The post therefore gets a 503. If the quote has expired, the
+// rejection gets a Retry-After header instead.
 func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection error) (PostResult, error) {
 	if !p.mayHaveDelivered(rejection) {
 		return PostResult{}, rejection

@@ -115,8 +115,8 @@ func (t *Traffic) Run(ctx context.Context) {
 	t.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes the counts and rejections to the database. After a failed write, it queues them again,
-// unless they may already have been committed or there is no more room.
+// Flush writes the counts and rejections to the database. After a failed write, it queues them again. It
+// drops those that may already have been committed, and those for which there is no more room.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
 	tallies, rejections := t.tallies, t.rejections

@@ -23,8 +23,8 @@ func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error 
 	return result.Error
 }
 
-// end marks a job as cancelled or failed, and calls Undo of the job's handler. The caller must make sure
-// that no worker is still writing for the job.
+// This method marks a job as cancelled or failed, and calls the Undo function of the job's handler. The
+// caller must make sure that no worker is still writing for the job.
 func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 	return nil
 }
 
-// fail marks a job as failed, and calls Undo of the job's handler. It writes an audit event whose actor
-// is the service.
+// fail marks a job as failed, and calls the Undo function of the job's handler. It writes an audit event
+// whose actor is the service.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.JobFailed, failure); err != nil {
 		return err

@@ -34,7 +34,8 @@ func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": 
 // ErrSuperseded means that the job was cancelled or given to another worker.
 var ErrSuperseded = apperr.New(apperr.Conflict, "job_lost", "The job was cancelled, or another node has taken it over.")
 
-// update changes columns of the job's row. It returns ErrSuperseded if the run has lost the job.
+// update changes columns of the job's row. If the job no longer belongs to this run, update returns
+// ErrSuperseded.
 func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 	if r.RiverJobID == nil {
 		return nil
@@ -46,8 +47,8 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 	return q.Error
 }
 
-// hold prevents other workers from taking over the job until the transaction ends. It returns
-// ErrSuperseded if the run has already lost the job.
+// hold prevents other workers from taking over the job until the transaction ends. If the job no longer
+// belongs to this run, hold returns ErrSuperseded.
 func (r *Run) hold(tx *gorm.DB) error {
 	if r.RiverJobID == nil {
 		return nil

@@ -41,8 +41,8 @@ func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, fou
 	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
 }
 
-// List returns a page of the jobs that the user is allowed to see, newest first. newer and older report
-// whether there are pages with newer or older jobs.
+// List returns a page of the jobs that the user is allowed to see, newest first. The results newer and
+// older report whether there are pages with newer or older jobs.
 func (q *Queue) List(
 	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
 ) (all []models.Job, newer, older bool, err error) {
@@ -53,7 +53,8 @@ func (q *Queue) List(
 	return all, newer, older, nil
 }
 
-// FailedSince returns how many of the jobs that the user is allowed to see failed after the given time.
+// FailedSince counts the jobs that failed after the given time. It counts only jobs that the user is
+// allowed to see.
 func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
 	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.JobFailed, at).Count(&n).Error
 	return n, postgres.Translate(err)
@@ -62,7 +63,7 @@ func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID
 // keepEnded is how long a job is stored after it has ended.
 const keepEnded = 30 * 24 * time.Hour
 
-// DeleteExpired deletes jobs that ended more than 30 days ago, and returns their number.
+// DeleteExpired deletes jobs that ended more than 30 days ago, and returns how many it deleted.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, q.db.Pool,
 		`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ended_at < $1 LIMIT $2)`,

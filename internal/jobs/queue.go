@@ -67,8 +67,8 @@ func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
 // Handle registers the handler for a kind of job.
 func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by }
 
-// Enqueue adds a job in the caller's transaction. The job runs only if the transaction is
-// committed. partner is uuid.Nil if the job is not for one partner.
+// Enqueue adds a job in the caller's transaction. The job runs only if the transaction is committed. If
+// the job is not for a single partner, the parameter partner is uuid.Nil.
 func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
 	w := models.Job{Kind: kind, ObjectID: object, EnqueuedBy: by.Name, State: models.JobWaiting, EnqueuedAt: q.clock.Now()}
 	if partner != uuid.Nil {
@@ -84,7 +84,7 @@ func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object
 	return w, err
 }
 
-// Cancel cancels a job that has not ended, and calls Undo of the job's handler.
+// Cancel cancels a job that has not ended, and calls the Undo function of the job's handler.
 func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
 	w, err := q.Get(ctx, sc, by.Staff, number)
 	if err != nil {

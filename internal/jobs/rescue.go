@@ -11,13 +11,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded is the SQL condition for jobs that probably no worker is processing. These are running jobs
+// stranded is the SQL condition for jobs that no worker seems to be processing. These are running jobs
 // without a recent progress report, and waiting jobs that the queue library River will not run again.
 const stranded = `coalesce(heartbeat_at, enqueued_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
-// rescueLoop gives jobs to other workers if their worker has stopped reporting progress. The old worker
-// may still be running, but it can no longer write for the job.
+// rescueLoop looks for jobs whose worker has stopped reporting progress, and gives them to other
+// workers. The old worker may still be running, but it can no longer write for the job.
 func (q *Queue) rescueLoop(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()

@@ -70,8 +70,8 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 }
 
 // CommitPgx is like Commit, but commits the pgx transaction tx, in which the job has already written
-// data. Only the function last may write rows that the handler's Undo changes, because Cancel locks the
-// job's row before these rows.
+// data. The rows that the handler's Undo function changes may be written only by the function last.
+// Cancel locks the job's row before these rows, and CommitPgx must use the same order.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.RiverJobID != nil {
 		args := pgx.NamedArgs(r.progress())

@@ -73,8 +73,8 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// do runs one River job. The error that it returns must not contain secrets or personal data, because
-// River stores the error.
+// This method runs one River job. The error that it returns must not contain secrets or personal data,
+// because River stores the error.
 func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 	r, err := q.claim(ctx, j)
 	if errors.Is(err, ErrSuperseded) {
@@ -177,7 +177,7 @@ func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	}
 }
 
-// giveUp marks the job as failed. failure is the message for users.
+// giveUp marks the job as failed. The parameter failure is the message for users.
 func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, r.progress()); err != nil {

@@ -38,7 +38,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Entry records that leads are erased.
+// Entry records which leads are erased.
 type Entry struct {
 	Platform string    `json:"platform"` // the random id of the platform's database
 	Sequence int64     `json:"sequence"`
@@ -55,8 +55,8 @@ func (e Entry) Text() ([]byte, error) { return json.Marshal(e) }
 // HashOf returns the hash of an entry's text.
 func HashOf(text []byte) Hash { return sha256.Sum256(text) }
 
-// Parse reads the text of a platform's entry with the given sequence number, which must follow an entry
-// with the given hash.
+// Parse parses the text of an entry. It returns an error if the entry is from another platform, has
+// another sequence number, or does not follow the entry whose hash is the parameter previous.
 func Parse(text []byte, platform string, sequence int64, previous Hash) (e Entry, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -76,9 +76,10 @@ func Parse(text []byte, platform string, sequence int64, previous Hash) (e Entry
 }
 
 var (
-	// ErrNotFound means that the journal has no entry with the sequence number.
+	// ErrNotFound means that the journal has no entry with the requested sequence number.
 	ErrNotFound = errors.New("no such entry in the erasure journal")
-	// ErrConflict means that the journal already has a different entry with the sequence number.
+	// ErrConflict means that the journal already has a different entry with the sequence number of the
+	// new entry.
 	ErrConflict = errors.New("the erasure journal already has a different entry with this number")
 )
 
@@ -108,7 +109,8 @@ type folder struct{ path string }
 // maxEntry is the maximum size of an entry in bytes, which is enough for 1,000 leads.
 const maxEntry = 64 << 10
 
-// Read implements Store. If the folder is missing, Read does not return ErrNotFound.
+// Read implements Store. It returns ErrNotFound only if the entry is missing. If the folder is missing,
+// it returns a different error.
 func (f *folder) Read(sequence int64) ([]byte, error) {
 	root, err := os.OpenRoot(f.path)
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 	// Body is for digests of the bodies of posts, which distinguish a replay from a different post
 	// (decision 3).
 	Body Purpose = "body"
-	// Uniqueness is for digests of signing secrets, which keep them unique on the platform (decision
-	// 13).
+	// Uniqueness is for digests of signing secrets. The digests ensure that no two secrets on the
+	// platform are the same (decision 13).
 	Uniqueness Purpose = "secret-uniqueness"
 
 	// File is for sealing temporary files, such as a partner's file or an export.
@@ -151,8 +151,8 @@ func KeyOf(value []byte) (key KeyID, ok bool) {
 }
 
 // Seal encrypts a value for storage. The result consists of these parts, with their lengths in bytes:
-// version (1) | key id (4) | nonce (24) | ciphertext | tag (16). owner is authenticated as additional
-// data, so that a value copied to another row cannot be opened there.
+// version (1) | key id (4) | nonce (24) | ciphertext | tag (16). The parameter owner is authenticated as
+// additional data, so that a value copied to another row cannot be opened there.
 func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
 	d := k.all[0]
 	out := make([]byte, 0, 5+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)

@@ -23,9 +23,9 @@ const (
 )
 
 // incompleteSQL selects the ids of leads that lack a row in another table, and the ids of missing leads
-// for which another table has a row. Leads received from $3 until $4 have ids from $1 until $2. Quotes
-// issued in the same period have ids from $5 until $6. Erased leads have no keys, and sandbox leads have
-// no accrual.
+// for which another table has a row. Leads received between $3 and $4 have ids between $1 and $2. Quotes
+// issued between $3 and $4 have ids between $5 and $6. Each range includes its start but not its end.
+// Erased leads have no keys, and sandbox leads have no accrual.
 const incompleteSQL = `
 SELECT l.id FROM leads l
 	LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id >= $1 AND k.lead_id < $2

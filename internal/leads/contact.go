@@ -38,7 +38,8 @@ type Contact struct {
 }
 
 // Digests returns the lookup digests of email and phone, made with the current platform key. They make
-// leads searchable without storing the plaintext. phone is nil if the contact has no phone number.
+// leads searchable without storing the plaintext. If the contact has no phone number, the result phone
+// is nil.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	email = keys.Digest(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
 	switch {

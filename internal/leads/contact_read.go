@@ -30,8 +30,9 @@ const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l
 // Contact decrypts the contact record of a lead. The caller must first record why the contact record is
 // read.
 //
-// Contact returns ErrNotFound if there is no such lead in the scope, ErrErased, ErrDamaged, or an
-// Unavailable error if the keys cannot be used at the moment.
+// If there is no such lead in the scope, Contact returns ErrNotFound. If the contact record was erased
+// or is damaged, it returns ErrErased or ErrDamaged. If the keys cannot be used at the moment, it
+// returns an Unavailable error.
 func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
 	c := encryptedContact{lead: lead}
 	e := &c.envelope

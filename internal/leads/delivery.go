@@ -40,8 +40,8 @@ type Receipt struct {
 	attemptID uuid.UUID
 }
 
-// ErrInactive means that the partner, account or secret became inactive after the directory was
-// read (decision 21). Nothing was stored.
+// ErrInactive means that the partner, account or secret is no longer active, although it was still
+// active in the node's directory of partners (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
 func (d *Delivery) receipt() (Receipt, error) {

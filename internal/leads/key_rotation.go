@@ -41,8 +41,8 @@ type KeyRotation struct {
 }
 
 // Rewrap encrypts all lead keys again, with the newest version of the current wrapping key. It does not
-// change the contact records. While Rewrap runs, nodes may store leads with the previous version, so it
-// repeats until there are none.
+// change the contact records. While Rewrap runs, nodes may store leads with the previous version, so
+// Rewrap repeats until there are no such leads.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
 	current := KeyUse{}
@@ -80,8 +80,8 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 // than end.
 type idBatch struct{ after, end uuid.UUID }
 
-// run changes leads in batches, partition by partition. change changes one batch and returns its last
-// id, or uuid.Nil if the batch is empty.
+// run changes leads in batches, partition by partition. The function change changes one batch. It
+// returns the last id of the batch, or uuid.Nil if the batch is empty.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress, change func(context.Context, idBatch) (uuid.UUID, RotationProgress, error),
 ) error {

@@ -82,10 +82,10 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 	return o.find(ctx, sc, "email", digests)
 }
 
-// FindPhone returns a consumer's leads by phone number. The number is in international form, or as
-// dialled in country, which is a two-letter code. A number without + needs a country. FindPhone also
-// searches for the number as typed, because numbers that are not valid in their country are stored as
-// sent.
+// FindPhone returns a consumer's leads by phone number. The number either begins with + and the country
+// code, or is written as it is dialled in the given country. The parameter country is a two-letter code.
+// FindPhone also searches for the number as typed, because numbers that are not valid in their country
+// are stored as sent.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
@@ -141,8 +141,8 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
-// Account returns the account whose partnerId is exactly identifier. If there is no such account in the
-// scope, it returns a NotFound error.
+// Account returns the account with the given partnerId. The letter case must match. If there is no such
+// account in the scope, it returns a NotFound error.
 func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
 	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {

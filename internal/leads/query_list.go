@@ -97,13 +97,13 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	return page, nil
 }
 
-// rare reports whether the filters might match only a few of many leads.
+// rare reports whether the filters might match only a small share of the leads.
 func (q Query) rare() bool {
 	return q.Account != uuid.Nil || q.Industry != "" || q.Country != "" || q.State != ""
 }
 
 // window is the part of a query that an index can answer: the leads of all or some partners between two
-// positions, in ascending or descending order. from is inclusive, and to is exclusive.
+// positions, in ascending or descending order. The window includes its start but not its end.
 type window struct {
 	from, to Cursor
 	up       bool

@@ -59,8 +59,8 @@ const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier,
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
 
-// rows returns a Row for each of the chosen leads, in the order of chosen. This is a separate query,
-// because planning a single query that also chooses the leads would take several times as long.
+// rows returns a Row for each of the given leads, in the given order. This is a separate query, because
+// planning a single query that also selects the leads would take several times as long.
 func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	if len(chosen) == 0 {
 		return nil, nil
@@ -88,9 +88,9 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	return all, postgres.Translate(err)
 }
 
-// horizon determines how far List may read a window, if it may still examine left leads. last is the
-// last lead that List may examine, or zero if it may examine the whole window. examined is the number of
-// leads to subtract from left.
+// horizon determines how far List may read a window. The parameter left is the number of leads that List
+// may still examine. The result last is the last lead that it may examine, or zero if it may examine the
+// whole window. The result examined is the number of leads to subtract from left.
 func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
 	c, each := w.conditions(), left
 	if !w.all {
@@ -114,9 +114,9 @@ func (w window) order() string {
 	return "DESC"
 }
 
-// each returns a query for the first leads in the window. The parameter most is the maximum number of
-// leads for each partner, or in total if the window includes all partners. The query reads the leads of
-// one partner at a time, because Postgres might otherwise read the leads of all partners.
+// This method returns a query for the first leads in the window. The parameter most is the maximum
+// number of leads for each partner, or in total if the window includes all partners. The query reads the
+// leads of one partner at a time, because Postgres might otherwise read the leads of all partners.
 func (w window) each(c *conditions, sel, columns string, most int) string {
 	switch {
 	case w.all:
@@ -164,7 +164,8 @@ func (c *conditions) arg(value any) string {
 	return fmt.Sprintf("$%d", len(c.args))
 }
 
-// and adds a condition with AND. Each %s in sql is replaced by the placeholder of an argument.
+// This method adds a condition, which is joined to the others with AND. Each %s in sql is replaced by
+// the placeholder of an argument.
 func (c *conditions) and(sql string, args ...any) {
 	for i := range args {
 		args[i] = c.arg(args[i])

@@ -20,10 +20,10 @@ import (
 const oldKeysSQL = `SELECT lead_id, wrapped_key FROM lead_keys
 	WHERE lead_id > $1 AND lead_id < $2 AND (key_wrapper, key_version) <> ($3, $4) ORDER BY lead_id LIMIT $5`
 
-// rewrapSQL changes a lead key only if it is still the old one, because another process may have erased
-// the lead or rewrapped its key. It also saves the wrapped key that the partner received, so that
-// replays return the same key. $6 and $7 are the first and last id of the batch, so that Postgres reads
-// no other keys.
+// rewrapSQL changes a lead key only if the key has not changed since it was read, because another
+// process may have erased the lead or rewrapped its key. It also saves the wrapped key that the partner
+// received, so that replays return the same key. $6 and $7 are the first and last id of the batch, so
+// that Postgres reads no other keys.
 const rewrapSQL = `UPDATE lead_keys k SET
 		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
 		answered_key = CASE WHEN k.body_digest IS NOT NULL THEN coalesce(k.answered_key, k.wrapped_key) END

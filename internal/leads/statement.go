@@ -107,8 +107,8 @@ func leadColumn[T any](name, kind string, field func(*models.Lead) *T) column {
 	return leadColumnAs(name, kind, field, func(v T) T { return v })
 }
 
-// leadColumnAs returns a column of leads. argument converts each value to the type that is sent to
-// Postgres.
+// leadColumnAs returns a column of leads. The function argument converts each value to the type that is
+// sent to Postgres.
 func leadColumnAs[T, A any](name, kind string, field func(*models.Lead) *T, argument func(T) A) column {
 	c := newColumn(name, kind, func(d *Delivery) A { return argument(*field(&d.Lead)) })
 	c.field = func(l *models.Lead) any { return field(l) }
@@ -220,8 +220,8 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields returns pointers to the fields of a lead that receive the values of the columns, in the order
-// of the columns.
+// fields returns pointers to the lead's fields into which the columns are read, in the order of the
+// columns.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {

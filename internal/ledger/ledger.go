@@ -41,9 +41,9 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. own is the id of the adjustment. The
-// form contains this id, so that submitting the form twice adds only one entry. lead is nil if the
-// adjustment is not for one lead.
+// Adjustment returns an entry that increases or reduces a balance. The parameter own is the id of the
+// adjustment. The form contains this id, so that submitting the form twice adds only one entry. If the
+// adjustment is not for a single lead, the parameter lead is nil.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
 ) models.LedgerEntry {
@@ -54,8 +54,8 @@ func Adjustment(
 	}
 }
 
-// Payment returns the entry for a run's payment to an account. Its reference contains the ids of
-// the run and the account, so that a run can pay an account only once. bank is the bank reference.
+// Payment returns the entry for a run's payment to an account. Its reference contains the ids of the run
+// and the account, so that a run can pay an account only once. The parameter bank is the bank reference.
 func Payment(run models.PayoutRun, s models.Statement, bank, by string, at time.Time) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: s.PartnerID, AccountID: s.AccountID,

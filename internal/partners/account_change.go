@@ -119,9 +119,10 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set, or if a standard account becomes
-// active while a sandbox account is the default. The partner is then paid for new leads (decision 25).
-// moveDefault returns the previous default account, or nil if there was none or the default stays.
+// moveDefault makes the account the default if MakeDefault is set. It also does so if a standard account
+// becomes active while a sandbox account is the default, so that the partner is paid for new leads
+// (decision 25). If the default changes, moveDefault returns the previous default account, or nil if
+// there was none. If the default stays, it returns nil.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
 	for i, one := range all {

@@ -24,8 +24,8 @@ const anyVersion = math.MinInt
 // the old and new values for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
-// set records a new value for a column, unless the value stays the same. field is the name of the value
-// in the audit log.
+// set records a new value for a column. If the value stays the same, set does nothing. The parameter
+// field is the name of the value in the audit log.
 func (e *edit) set(column, field string, had, wants any) {
 	if had != wants {
 		e.record(column, wants, field, had, wants)
@@ -41,8 +41,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change locks a partner's row, calls do, and writes the edit that do returns. It fails if the partner
-// has changed since the given version, unless version is anyVersion.
+// change locks a partner's row, calls the function do, and writes the edit that do returns. It fails if
+// the partner has changed since the given version, unless version is anyVersion.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),

@@ -69,8 +69,8 @@ func diagnoseSignature(timestamp, body, signature string, keys []diagnose.Candid
 	return d
 }
 
-// decryptSecrets decrypts secrets for a diagnosis. unread contains the names of the secrets that
-// could not be decrypted.
+// decryptSecrets decrypts secrets for a diagnosis. The result unread contains the names of the secrets
+// that could not be decrypted.
 func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {

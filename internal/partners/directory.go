@@ -82,9 +82,9 @@ type Price struct {
 	AgreedAt     time.Time // when the partner last got pricing after having none
 }
 
-// agreementGrace is a period that starts at AgreedAt. Quotes that the shared base URL issues during this
-// period are still honoured, because the clocks of nodes can differ by up to quote.MaxAhead, and because
-// new pricing takes a moment to reach all nodes.
+// agreementGrace is a period that starts at Price.AgreedAt. Quotes that the shared base URL issues
+// during this period are still honoured, because the clocks of nodes can differ by up to quote.MaxAhead,
+// and because new pricing takes a moment to reach all nodes.
 const agreementGrace = 2 * quote.MaxAhead
 
 // InEffect reports whether partner pricing applies to a quote that was issued at the given time
@@ -105,7 +105,8 @@ type Secret struct {
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at time now. At expiresAt, it is no longer valid.
+// Active reports whether the secret is valid at the given time. At the time expiresAt, it is no longer
+// valid.
 func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.expiresAt.IsZero() || now.Before(s.expiresAt))
 }
@@ -118,7 +119,7 @@ func (s *Secret) Verify(claim signing.Claim, body []byte) bool {
 	return v.Verify(claim, body)
 }
 
-// Verify returns the partner's valid secret with which the post was signed, or nil if there is none.
+// Verify returns the valid secret that the partner signed the post with, or nil if there is none.
 func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secret {
 	for _, s := range p.Secrets {
 		if s.Active(now) && s.Verify(claim, body) {
@@ -144,7 +145,7 @@ func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 // BySlug returns the partner whose base URL contains the slug, or nil.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 
-// ByID returns the partner with the id, or nil.
+// ByID returns the partner with the given id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
 // Account returns the account that a post names in its "partnerId", or nil. The lookup is

@@ -13,8 +13,9 @@ import (
 
 // namesLock serializes the creation of slugs and partnerIds, because no constraint can detect that two
 // new names look alike. People read names out over the phone and copy them by hand. If two names looked
-// alike, one partner's posts could be attributed to another partner. The ..._likeness indexes contain
-// names in the form in which they are compared.
+// alike, one partner's posts could be attributed to another partner. In the ..._likeness indexes,
+// characters that look alike are replaced by a single character, so that names that look alike can be
+// found.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
 var (

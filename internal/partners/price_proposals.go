@@ -60,8 +60,8 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns up to size partners that have a proposal. It omits the proposals of the user
-// whose ID is except.
+// PriceProposals returns up to size partners that have a proposal. It omits the proposals of one user,
+// whose ID is the parameter except.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -157,8 +157,8 @@ func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, pr
 	})
 }
 
-// decide removes a proposal and calls do, in one transaction. It fails if the proposal that the user saw
-// no longer exists.
+// decide removes a proposal and calls the function do, in one transaction. It fails if the proposal that
+// the user saw no longer exists.
 func (s *Service) decide(
 	ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error,
 ) error {

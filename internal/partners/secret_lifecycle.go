@@ -34,7 +34,8 @@ var (
 		"The expiry can be at most 30 days from now. Choose an earlier time.")
 )
 
-// StateOf returns a secret's state at time now. At ExpiresAt, the secret is already expired.
+// StateOf returns a secret's state at the given time. At the time ExpiresAt, the secret is already
+// expired.
 func StateOf(row models.SigningSecret, now time.Time) string {
 	switch {
 	case row.State == models.SecretRevoked:
@@ -47,7 +48,7 @@ func StateOf(row models.SigningSecret, now time.Time) string {
 	return StateExpired
 }
 
-// Valid reports whether posts can be signed with the secret at time now.
+// Valid reports whether posts can be signed with the secret at the given time.
 func Valid(row models.SigningSecret, now time.Time) bool {
 	state := StateOf(row, now)
 	return state == StateActive || state == StateExpiring

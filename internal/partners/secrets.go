@@ -69,9 +69,9 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 	return s.auditChange(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
-// RotateSecret generates a new secret. The partner's other secrets expire after overlap, so that
-// the partner has time to switch. RotateSecret fails while another rotation is in progress, unless
-// force is set.
+// RotateSecret generates a new secret. The partner's other secrets expire when the given overlap has
+// passed, so that the partner has time to switch. RotateSecret fails while another rotation is in
+// progress, unless force is set.
 func (s *Service) RotateSecret(
 	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
 ) (CreatedSecret, error) {

@@ -19,7 +19,7 @@ var errAddressFull = clash("shared_address_full", "shared_base_url",
 	fmt.Sprintf("The shared base URL is already on for %d partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedBaseURL))
 
-// SharedAddresses returns the number of partners that can use the shared base URL, out of at most
+// SharedAddresses returns the number of partners that can use the shared base URL. The maximum is
 // MaxSharedBaseURL. It needs no scope, because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))

@@ -17,8 +17,8 @@ type consentFields struct {
 	recipientHash, formCertURL, thirdPartyLead   raw
 }
 
-// consent reads the consent record. If consent is not an object, the problem is reported for the field
-// acknowledged, which is then missing (decision 17).
+// consent reads the consent record. If consent is not an object, the problem is reported for the
+// required field acknowledged inside it (decision 17).
 func (p *problems) consent(f *postFields) Consent {
 	in, isObject := consentFields{}, true
 	if f.consent != nil {
@@ -73,8 +73,8 @@ func pickConsent(object members) consentFields {
 	return f
 }
 
-// acknowledged accepts only the JSON literal true in an object, so that no lead without consent is ever
-// accepted.
+// acknowledged reports a problem unless consent is an object whose field acknowledged is the JSON
+// literal true. No lead without consent is ever accepted.
 func (p *problems) acknowledged(f field, inObject bool) {
 	code := apperr.InvalidType
 	switch {

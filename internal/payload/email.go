@@ -70,10 +70,10 @@ func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }
 
-// isEmail reports whether address is a Mailbox of RFC 5321, with non-ASCII characters allowed as
-// letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted local part, and
-// invisible characters. Such characters come from copying and pasting, and a search for the
-// address as displayed would not find the lead.
+// isEmail reports whether address is a Mailbox as defined in RFC 5321, with non-ASCII characters allowed
+// as letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted local part, and
+// invisible characters. Such characters come from copying and pasting, and a search for the address as
+// displayed would not find the lead.
 func isEmail(address []byte) bool {
 	at := bytes.LastIndexByte(address, '@') // a quoted local part may contain an @ too
 	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {

@@ -16,7 +16,8 @@ const noLimit = math.MaxInt
 // raw is the JSON of one value, or nil if the field is absent. It shares memory with the body.
 type raw []byte
 
-// given returns nil if r is null, because null has the same meaning as an absent field (decision 17).
+// This method returns nil if r is null, because null has the same meaning as an absent field (decision
+// 17).
 func (r raw) given() raw {
 	if len(r) > 0 && r[0] == 'n' {
 		return nil
@@ -24,7 +25,7 @@ func (r raw) given() raw {
 	return r
 }
 
-// filled returns nil if r is an empty string. It is used for the few fields in which an empty
+// This method returns nil if r is an empty string. It is used for the few fields in which an empty
 // string means the same as an absent field (decisions 6, 7).
 func (r raw) filled() raw {
 	if string(r) == `""` {
@@ -47,8 +48,8 @@ func (f field) path() []string {
 	return []string{f.parent, f.name}
 }
 
-// first returns the first of the alternatives that was sent, and ignores the others (decision
-// 17). The alternatives must be in the specification's order. If none was sent, first returns
+// This function returns the first of the alternatives that was sent, and ignores the others (decision
+// 17). The alternatives must be in the specification's order. If none was sent, it returns
 // alternatives[0].
 func first(alternatives ...field) field {
 	for _, f := range alternatives {
@@ -59,8 +60,9 @@ func first(alternatives ...field) field {
 	return alternatives[0]
 }
 
-// problems collects the problems of a payload, with at most one entry per field except for answers. Each
-// method reads one kind of field and adds any problem that it finds.
+// problems collects the problems of a payload. It contains at most one entry for each field except
+// answers, which can have several. Each method reads one kind of field and adds any problem that it
+// finds.
 type problems []apperr.Field
 
 func (p *problems) add(f field, code apperr.FieldCode, message string) {
@@ -89,7 +91,7 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 	return text, true
 }
 
-// copied is like text, but returns a copy, or "" if the field is absent or was rejected.
+// copied is like the method text, but returns a copy, or "" if the field is absent or was rejected.
 func (p *problems) copied(f field, limit int) string {
 	text, _ := p.text(f, limit)
 	return string(text)

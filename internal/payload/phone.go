@@ -16,8 +16,8 @@ func (p *Post) NormalisePhone(country string) {
 	}
 }
 
-// E164 converts a phone number to E.164 format, reading it as if it were dialled in country. The
-// number must have a possible length. It need not be in an assigned range, because the known ranges
+// E164 converts a phone number to E.164 format, reading it as if it were dialled in the given country.
+// The number must have a possible length. It need not be in an assigned range, because the known ranges
 // can be out of date, and lookups only need a unique form.
 func E164(phone, country string) (text string, ok bool) {
 	number, err := phonenumbers.Parse(phone, country)

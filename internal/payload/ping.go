@@ -169,8 +169,8 @@ func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	return index
 }
 
-// decimal parses digits without a leading zero. It returns -1, which is not a taxonomyTermId, if there
-// are more than maxTermDigits digits.
+// decimal parses a number that consists only of digits and has no leading zero. If there are more than
+// maxTermDigits digits, it returns -1, which is not a taxonomyTermId.
 func decimal(digits []byte) (int, bool) {
 	if len(digits) == 0 || (digits[0] == '0' && len(digits) > 1) {
 		return 0, false

@@ -41,8 +41,8 @@ func shallow(body []byte) bool {
 	return true
 }
 
-// members iterates over the members of an object in the order of the body. The body must
-// have passed strict, because members does not check bounds.
+// members iterates over the members of an object in the order of the body. The body must have been
+// accepted by the function strict, because members does not check bounds.
 type members struct {
 	src []byte
 	at  int // index of the opening brace, a comma or the closing brace
@@ -107,7 +107,7 @@ func stringEnd(src []byte, at int) int {
 	return at + 1
 }
 
-// valueEnd returns the index after the value that starts at index at. The value must be in an
+// valueEnd returns the index after the end of the value that starts at src[at]. The value must be in an
 // object.
 func valueEnd(src []byte, at int) int {
 	switch src[at] {

@@ -33,8 +33,8 @@ type BalancePage struct {
 const balancesTimeout = "20s"
 
 // Balances returns the current balances of up to limit partners that have ledger entries, ordered by
-// slug. If after is set, it returns the partners whose slugs follow this slug. If before is set, it
-// returns the partners whose slugs precede this slug.
+// slug. The parameters after and before are slugs. If after is set, Balances returns the partners that
+// follow this slug. If before is set, it returns the partners that precede this slug.
 func (s *Service) Balances(
 	ctx context.Context, sc scope.Scope, after, before string, limit int,
 ) (page BalancePage, err error) {
@@ -59,8 +59,8 @@ func (s *Service) Balances(
 	return page, err
 }
 
-// withTotals calls read in a transaction whose queries all see the same data. later contains the totals
-// of the entries that the table ledger_totals does not include yet.
+// withTotals calls the function read in a transaction whose queries all see the same data. The argument
+// later contains the totals of the entries that the table ledger_totals does not include yet.
 func (s *Service) withTotals(ctx context.Context, read func(tx pgx.Tx, later accountSums) error) error {
 	err := pgx.BeginTxFunc(ctx, s.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesTimeout+`'`); err != nil {

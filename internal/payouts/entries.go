@@ -154,8 +154,8 @@ func (s *Service) Entries(
 	return all, newer, older, nil
 }
 
-// Count returns the number of entries that match the filter, up to bound. more reports whether more than
-// bound entries match.
+// Count returns the number of entries that match the filter, up to the given bound. The result more
+// reports whether there are more entries than that.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {

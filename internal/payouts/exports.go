@@ -33,8 +33,9 @@ var Columns = []string{
 
 const exportBatchSize = 2000
 
-// Stream calls each for every entry that matches the filter, oldest first. Entries that are added while
-// it runs do not appear. The database's time limit for statements applies to each batch of entries.
+// Stream passes every entry that matches the filter to the function each, oldest first. Entries that are
+// added while it runs do not appear. The database's time limit for statements applies to each batch of
+// entries.
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -58,8 +59,8 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	return nil
 }
 
-// streamMonth calls each for the entries of one month, and then releases the locks on the month's
-// partitions.
+// streamMonth passes the entries of one month to the function each, and then releases the locks on the
+// month's partitions.
 func streamMonth(ctx context.Context, tx pgx.Tx, c *conditions, batch []Entry, each func(*Entry) error) error {
 	return postgres.Releasing(ctx, tx, func(tx pgx.Tx) (err error) {
 		if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
@@ -101,9 +102,9 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	return batch, setTransactionIDs(ctx, tx, batch)
 }
 
-// CSV writes a header row and the entries that match the filter, and returns the number of entries.
-// Each download occupies a database connection, so only a few can run at a time. If too many are
-// running, CSV returns an error. Otherwise, it calls begin before it writes anything.
+// CSV writes a header row and the entries that match the filter, and returns the number of entries. Each
+// download occupies a database connection, so only a few can run at a time. If too many are running, CSV
+// returns an error. Otherwise, it calls the function begin before it writes anything.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {
@@ -116,8 +117,8 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 	return s.writeCSV(ctx, sc, f, to, func(int64) {})
 }
 
-// writeCSV is like CSV, but does not limit the number of downloads. After every batch, it calls
-// progress with the number of rows written.
+// writeCSV is like CSV, but does not limit the number of downloads. After every batch, it calls the
+// function progress with the number of rows written.
 func (s *Service) writeCSV(
 	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
@@ -140,7 +141,7 @@ func (s *Service) writeCSV(
 	return rows, err
 }
 
-// record returns the entry as a row of the CSV file. It reuses the memory of into.
+// record returns the entry as a row of the CSV file. It reuses the memory of the slice into.
 func (e *Entry) record(into []string) []string {
 	lead, run := "", ""
 	if e.LeadID != nil {
@@ -268,7 +269,7 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 	return s.files.Open(ctx, *e.FileID)
 }
 
-// DeleteExpiredExports deletes the exports whose files have expired, and returns their number.
+// DeleteExpiredExports deletes the exports whose files have expired, and returns how many it deleted.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
 		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE created_at < $1 LIMIT $2)`,

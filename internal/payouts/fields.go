@@ -16,8 +16,8 @@ func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
 // adjustments and runs.
 const MaxNote = 2000
 
-// requiredText is like optionalText, but rejects an empty value. missing is the error message for an
-// empty value.
+// requiredText is like optionalText, but rejects an empty value. The parameter missing is the error
+// message for an empty value.
 func requiredText(name, value, missing string) (string, error) {
 	value, err := optionalText(name, value)
 	if err == nil && value == "" {

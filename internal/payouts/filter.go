@@ -35,8 +35,8 @@ type conditions struct {
 	args []any
 }
 
-// and adds a condition, which is joined to the others with AND. sql contains %d in place of the
-// argument's number.
+// This method adds a condition, which is joined to the others with AND. The parameter sql contains %d in
+// place of the argument's number.
 func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))

@@ -71,7 +71,8 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked returns a copy of an error, with a message that names the open run in the currency.
+// blocked returns a copy of an error. The message of the copy names the run that is still open in the
+// currency.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
@@ -85,10 +86,11 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 	return &named
 }
 
-// The job that prepares a run claims entries in steps. The first step handles accountsAtFirst accounts,
-// and each step handles up to accountBatchSize. After each step, the number of accounts is adjusted, so
-// that the next step claims about entryBatchSize entries, which takes a few seconds. All entries of an
-// account are claimed in one step, because their sum decides whether they are claimed.
+// A run is prepared by a job, which claims entries in steps. The first step handles accountsAtFirst
+// accounts, and each step handles at most accountBatchSize accounts. After each step, the number of
+// accounts is adjusted, so that the next step claims about entryBatchSize entries, which takes a few
+// seconds. All entries of an account are claimed in one step, because their sum decides whether they are
+// claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8

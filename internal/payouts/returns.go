@@ -127,8 +127,8 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	return l, e, err
 }
 
-// AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. answer is
-// optional, and the partner sees it on the statement.
+// AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. The parameter
+// answer is optional. The partner sees it on the statement.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
 	answer, err := optionalText("answer", answer)
 	if err != nil {
@@ -214,7 +214,8 @@ func (s *Service) decide(
 	})
 }
 
-// Return returns the return with the given ID. It returns errNoReturn if the return is not in the scope.
+// Return loads the return with the given ID. If the return is not in the scope, the error is
+// errNoReturn.
 func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
@@ -241,7 +242,7 @@ type ReturnQuery struct {
 	Size          int
 }
 
-// Returns returns a page of returns, newest first.
+// Returns lists one page of returns, newest first.
 func (s *Service) Returns(
 	ctx context.Context, sc scope.Scope, f ReturnQuery,
 ) (all []models.Return, newer, older bool, err error) {

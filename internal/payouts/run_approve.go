@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// CheckApprove returns an error that states why the user cannot approve the run r, or nil. It does not
-// check permissions.
+// CheckApprove returns nil if the user can approve the run r. Otherwise it returns an error that states
+// why not. It does not check permissions.
 func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
 	switch {
 	case r.State != models.RunPrepared:

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// CheckCancel returns an error that states why the run r cannot be cancelled, or nil. To cancel a run
-// that is being prepared, cancel its job.
+// CheckCancel returns nil if the run r can be cancelled. Otherwise it returns an error that states why
+// not. To cancel a run that is being prepared, cancel its job.
 func CheckCancel(r models.PayoutRun) error {
 	switch r.State {
 	case models.RunPrepared, models.RunApproved:

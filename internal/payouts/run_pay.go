@@ -19,7 +19,8 @@ import (
 
 const maxReference = 140
 
-// CheckPay returns an error that states why the run r cannot be marked as paid, or nil.
+// CheckPay returns nil if the run r can be marked as paid. Otherwise it returns an error that states why
+// not.
 func CheckPay(r models.PayoutRun) error {
 	if r.State != models.RunApproved {
 		return ErrStaleRun
@@ -27,8 +28,8 @@ func CheckPay(r models.PayoutRun) error {
 	return nil
 }
 
-// PayRun marks a run as paid and adds each account's payment to the ledger. reference is the bank
-// reference. A paid run can no longer be changed.
+// PayRun marks a run as paid and adds each account's payment to the ledger. The parameter reference is
+// the bank reference. A paid run can no longer be changed.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
 	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
@@ -97,7 +98,8 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	return err
 }
 
-// CheckPayments returns an error that states why the run r has no payments file, or nil if it has one.
+// CheckPayments returns nil if the run r has a payments file. Otherwise it returns an error that states
+// why it has none.
 func CheckPayments(r models.PayoutRun) error {
 	if r.State != models.RunApproved && r.State != models.RunPaid {
 		return errNotApproved

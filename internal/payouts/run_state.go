@@ -34,9 +34,9 @@ type transition struct {
 	columns map[string]any // columns to write in addition to state and row_version
 }
 
-// change locks a run, calls do, and writes the transition that do returns, with its audit event. If do
-// returns an error, the run does not change. change returns ErrStaleRun if the run no longer has the
-// given version.
+// change locks a run and calls the function do. It then writes the transition that do returns, with its
+// audit event. If do returns an error, the run does not change. change returns ErrStaleRun if the run no
+// longer has the given version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,
 	do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error),

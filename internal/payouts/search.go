@@ -41,8 +41,8 @@ func (s *Service) months(ctx context.Context, q postgres.Querier, f Filter) ([]p
 	}), err
 }
 
-// runPeriod returns a period that contains the entries of a run. From is zero if the time of the first
-// entry is unknown. If the run does not exist, the period is empty.
+// runPeriod returns a period that contains the entries of a run. If the time of the first entry is
+// unknown, the period's From is zero. If the run does not exist, the period is empty.
 func runPeriod(ctx context.Context, q postgres.Querier, run uuid.UUID) (p postgres.Period, err error) {
 	// An entry of the run occurred before the cutoff, or is a payment that occurred at paid_at.
 	var from *time.Time
@@ -73,7 +73,8 @@ func entryTimes(ctx context.Context, q postgres.Querier, lead uuid.UUID) ([]time
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// monthOf returns the index of the month that contains an entry, or -1 if there is none.
+// monthOf returns the index of the month that contains the given entry. If none of the months contains
+// it, monthOf returns -1.
 func (s *Service) monthOf(ctx context.Context, months []postgres.Period, entry int64) (int, error) {
 	for _, window := range postgres.Windows(months) {
 		span := postgres.Span(window)

@@ -23,8 +23,8 @@ type AccountStatement struct {
 	Identifier  string
 }
 
-// Payee is the recipient of a payment. Before the run is approved, it contains the partner's
-// current details. After that, it contains the details that were recorded at approval.
+// Payee is the recipient of a payment. Before the run is approved, Payee contains the partner's current
+// details. After approval, it contains the details that were recorded at approval.
 type Payee struct {
 	LegalName, Address, TaxID string
 }
@@ -139,8 +139,9 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, postgres.Translate(err)
 }
 
-// Corrections returns up to size returns and adjustments of a partner that a run has claimed, oldest
-// first, with the notes for the partner. more reports whether there are others.
+// Corrections lists the returns and adjustments that a run has claimed for a partner, oldest first, with
+// the notes for the partner. It lists at most size entries. The result more reports whether there are
+// others.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {

@@ -15,8 +15,8 @@ const connectionsPerDownload = 10
 var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
 	"Too many downloads are running. Try again in a minute. To get a large part of the ledger, export it in the background.").Retry(time.Minute)
 
-// AcquireDownload reserves a slot for a download that streams from the database. The caller must
-// call end when the download has ended.
+// AcquireDownload reserves a slot for a download that streams from the database. The caller must call
+// the returned function when the download has ended.
 func (db *DB) AcquireDownload() (end func(), err error) {
 	select {
 	case db.downloads <- struct{}{}:

@@ -19,8 +19,8 @@ import (
 // bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
-// Translate is like the function Translate, but if err is the violation of a constraint in c, it returns
-// the error in c.
+// Translate is like the function Translate, with one difference. If err reports the violation of a
+// constraint in c, it returns the error in c.
 func (c Constraints) Translate(err error) error {
 	if err = Translate(err); apperr.As(err) != nil {
 		return err

@@ -27,9 +27,10 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	return q.Order("id DESC")
 }
 
-// AroundID restricts a query to one page of a list that is ordered by UUIDv7, newest first. If before is
-// set, the page precedes the row with this id. If after is set, the page follows the row with this id.
-// Otherwise, it is the first page. Like Apply, AroundID reads one extra row, for SplitPageAt.
+// AroundID restricts a query to one page of a list that is ordered by UUIDv7, newest first. If the
+// parameter before is set, the page contains the rows that come just before the row with this id. If
+// the parameter after is set, the page contains the rows that come just after the row with this id. If
+// neither is set, the page is the first one. Like Apply, AroundID reads one extra row, for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -47,8 +48,8 @@ func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// SplitPageAt is like SplitPage, but for a list that is ordered by another key. after is true if the
-// page follows a given row, and before is true if it precedes one.
+// SplitPageAt is like SplitPage, but for a list that is ordered by another key. The parameter after is
+// true if the page follows a given row. The parameter before is true if the page precedes a given row.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

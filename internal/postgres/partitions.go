@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// partitionLockTimeout limits how long a change of partitions waits for its lock. While it waits,
-	// the COPY that records pings has to wait, too. A backup or a long report can lock the table for
-	// longer, so the change is retried.
+	// partitionLockTimeout limits how long creating or dropping a partition waits for a lock on the
+	// table. During this time, the COPY that records pings has to wait, too. A backup or a long report
+	// can lock the table for longer than the timeout, so changePartitions tries again.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
@@ -29,15 +29,15 @@ const (
 	Monthly PartitionUnit = "month"
 )
 
-// These are the numbers of days for which partitions are created in advance.
+// Partitions are created this many days in advance.
 const (
 	PingDaysAhead = 7
 	daysAhead     = 28
 )
 
-// EnsurePartitions creates the missing partitions of all tables. It starts with the day before now, so
-// that requests around midnight find their partition. leads is the period that one partition of the lead
-// tables covers.
+// EnsurePartitions creates the missing partitions of all tables. It starts one day before the time now,
+// so that requests around midnight find their partition. The parameter leads is the period that one
+// partition of the lead tables covers.
 func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
 	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, daysAhead); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads Partiti
 	return db.EnsurePingPartitions(ctx, now, PingDaysAhead)
 }
 
-// EnsurePingPartitions creates the missing daily partitions of pings, from the day before now to
-// the given number of days after now.
+// EnsurePingPartitions creates the missing daily partitions of the table pings. It starts one day
+// before the time now, and ends the given number of days after it.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
 	return db.createPartitions(ctx, []string{"pings"}, Daily, now, days)
 }
@@ -86,8 +86,9 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 // analyzeTimeout limits how long Postgres may take to collect statistics about one table.
 const analyzeTimeout = "10min"
 
-// AnalyzePartitions collects statistics about each partitioned table, unless this was done within the
-// last day. It returns the number of tables for which it collected statistics.
+// AnalyzePartitions collects statistics about each partitioned table. It skips tables whose statistics
+// were collected less than a day ago. It returns the number of tables for which it collected
+// statistics.
 func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT DISTINCT parent FROM partitions ORDER BY parent`)
 	if err != nil {

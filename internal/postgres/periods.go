@@ -9,8 +9,8 @@ import (
 )
 
 // PlanEachTime makes Postgres plan a query again for each set of arguments. Pass it as the first
-// argument of a query on a partitioned table, because a cached plan for all arguments locks all
-// partitions.
+// argument of a query on a partitioned table. Otherwise, Postgres may cache one plan for all sets of
+// arguments, and such a plan locks all partitions.
 const PlanEachTime = pgx.QueryExecModeCacheDescribe
 
 // SetPlanEachTime is an SQL statement that has the effect of PlanEachTime for the rest of a transaction.
@@ -51,9 +51,10 @@ func optional(at time.Time) *time.Time {
 // as the fourth.
 var windowSizes = []int{1, 4, 16, 32}
 
-// Windows divides a list of partitions into windows of 1, 4, 16, and then 32 partitions each, without
-// changing their order. A search that reads window by window usually ends in the first one. If it does
-// not, it needs few statements, and none of them plans or locks more than 32 partitions.
+// Windows divides a list of partitions into windows, without changing the order of the partitions. The
+// first three windows contain 1, 4 and 16 partitions, and all others contain 32. A search that reads
+// one window at a time usually ends in the first window. If it has to read more windows, the number of
+// statements is still small, and no statement plans or locks more than 32 partitions.
 func Windows(partitions []Period) (windows [][]Period) {
 	for len(partitions) > 0 {
 		n := min(windowSizes[min(len(windows), len(windowSizes)-1)], len(partitions))
@@ -71,7 +72,7 @@ func Span(all []Period) Period {
 }
 
 // Releasing runs fn in a savepoint of tx and then rolls the savepoint back, which releases the locks
-// that fn took. fn must not change any data, because the changes would be lost.
+// that fn took. The function fn must not change any data, because its changes would be lost.
 func Releasing(ctx context.Context, tx pgx.Tx, fn func(pgx.Tx) error) error {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {

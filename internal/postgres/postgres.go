@@ -41,8 +41,8 @@ type DB struct {
 	constraints Constraints
 }
 
-// WithConstraints returns a DB with the same pool, whose transactions return the errors in c for
-// violated constraints.
+// WithConstraints returns a DB with the same pool. If one of its transactions violates a constraint
+// that is in c, Transaction returns the error that c contains for this constraint.
 func (db *DB) WithConstraints(c Constraints) *DB {
 	own := *db
 	own.constraints = c
@@ -102,7 +102,7 @@ func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error
 	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
-// State is the state of the database. `serve` checks it at the start, and /readyz checks it later.
+// State is the state of the database. `serve` checks it at startup, and /readyz checks it after that.
 type State struct {
 	Clock      time.Time // time of the database's clock
 	Schema     int64     // the newest migration applied
@@ -127,8 +127,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit waits
-// until the standby has confirmed the transaction.
+// Commit commits a transaction that changes no rows, to check that the database accepts commits. If
+// there is a synchronous standby, Commit waits until the standby has confirmed the transaction.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)
@@ -143,8 +143,8 @@ func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 	return v, Translate(err)
 }
 
-// CheckSchema returns an error for operators if this program cannot work with the database's
-// schema.
+// CheckSchema returns an error if this program cannot work with the database's schema. The error tells
+// operators what to do.
 func (s State) CheckSchema() error {
 	want, err := migrations.Latest()
 	if err != nil {

@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool reject connections to a primary that was replaced by a newer one. seen contains
-// the timelines that were known before a restart.
+// guard makes the pool reject connections to a primary that has been replaced by a newer one. The
+// parameter seen contains the timelines that were known before a restart.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
@@ -146,8 +146,9 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf returns the timeline of a primary. For a standby, primary is false. The timeline comes from
-// the name of the WAL file, because pg_control_checkpoint() shows a promotion only after some time.
+// timelineOf returns the timeline of a primary. For a standby, the result primary is false. The
+// timeline comes from the name of the WAL file, because pg_control_checkpoint() still shows the old
+// timeline for some time after a promotion.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
 	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 		FROM pg_control_system()`).ReadAll()
@@ -171,7 +172,7 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary 
 
 // admit returns errReplaced for a primary whose timeline is lower than the highest one seen in its
 // cluster. Otherwise, it closes the connections to servers of the same cluster that are on lower
-// timelines. l is nil if the connection is not from the pool.
+// timelines. The parameter l is nil if the connection does not belong to the pool.
 func (p *primaries) admit(at Timeline, l *link) error {
 	p.mu.Lock()
 	highest := p.highest[at.System]
@@ -235,7 +236,7 @@ func newHostProbe(p *primaries) *hostProbe {
 	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
 }
 
-// run returns the hosts that accept writes, in the order of the URL. It also updates which host is the
+// run returns the hosts that accept writes, in the order of the URL. It also records which host is the
 // newest primary.
 func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -291,9 +292,9 @@ func (s *hostProbe) close(ctx context.Context) {
 	}
 }
 
-// FollowPrimaries checks every second whether another host in the URL was promoted. If so, it moves the
-// pool to that host. It runs until ctx ends. Without FollowPrimaries, the pool would notice a promotion
-// only when it opens its next connection.
+// FollowPrimaries checks every second whether another host in the URL has been promoted. If so, it
+// moves the pool to that host. It runs until ctx ends. Without FollowPrimaries, the pool would notice a
+// promotion only when it opens its next connection.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	if len(db.primaries.hosts) == 1 {
 		return

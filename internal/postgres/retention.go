@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Batch is the number of rows that retention changes in one statement. It is small enough for a
-// statement to finish before the timeout, and to hold its locks only briefly.
+// Batch is the number of rows that retention changes in one statement. It is so small that a statement
+// finishes before the timeout and holds its locks only briefly.
 const Batch = 5000
 
-// InBatches runs a statement until it changes fewer than Batch rows, and returns the total number
-// of rows changed. The statement's last parameter is Batch, after args. Finished batches stay
-// committed if a later one fails or ctx ends.
+// InBatches runs a statement until it changes fewer than Batch rows, and returns the total number of
+// rows changed. The arguments of the statement are args, followed by Batch, which the statement must
+// use as its limit. Finished batches stay committed if a later one fails or ctx ends.
 func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, args ...any) (int64, error) {
 	args = append(args, Batch)
 	var total int64

@@ -50,8 +50,8 @@ type Erasure struct {
 	Note   string // must not identify the consumer; required if the reason is models.EraseForOther
 }
 
-// Receipt proves that a lead was erased. Receipt.Hash is the hash of an entry of the erasure journal,
-// which contains the lead's id.
+// Receipt proves that a lead was erased. Receipt.Hash is the hash of the journal entry that contains
+// the lead's id.
 type Receipt struct {
 	Lead     uuid.UUID
 	Sequence int64 // of the journal entry
@@ -62,7 +62,7 @@ type Receipt struct {
 	ErasedAt time.Time // zero while the erasure is pending
 }
 
-// Check returns the erasure with a trimmed note, or an Invalid error at the field that is not valid.
+// Check returns the erasure with a trimmed note, or an Invalid error for the field that is not valid.
 func (e Erasure) Check() (Erasure, error) {
 	var err error
 	if e.Note, err = plainNote(e.Note); err != nil {
@@ -78,12 +78,13 @@ func (e Erasure) Check() (Erasure, error) {
 }
 
 // Erase deletes the personal data of a lead: its contact record and key, lookup digests, postcodes, the
-// details of its consent, the ping, and the notes about it. The ledger does not change. First it commits
-// the erasure as pending, with its audit event. Then it writes the erasure journal. Then it erases.
+// details of its consent, the ping, and the notes about it. The ledger does not change. Erase works in
+// three steps. It commits the erasure as pending, together with its audit event. It then adds an entry
+// to the erasure journal. After that, it deletes the data.
 //
-// Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if it was
-// erased before or is being erased, Unavailable with the reason erasure_pending if the journal cannot be
-// written (the erasure is then carried out later), and those of CheckJournal.
+// Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if the lead
+// is already erased or its erasure is pending, Unavailable with the reason erasure_pending if the
+// journal cannot be written (the erasure is then carried out later), and those of CheckJournal.
 func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Receipt, err error) {
 	if e, err = e.Check(); err != nil {
 		return r, err
@@ -136,7 +137,8 @@ func checkNotErased(tx *gorm.DB, lead uuid.UUID) error {
 	return nil
 }
 
-// ReceiptOf returns the receipt for the erasure of a lead. found is false if the lead was not erased.
+// ReceiptOf returns the receipt for the erasure of a lead. The result found is false if no erasure of
+// the lead has been requested.
 func (s *Service) ReceiptOf(ctx context.Context, lead uuid.UUID) (r Receipt, found bool, err error) {
 	var e models.Erasure
 	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead).Limit(1).Find(&e)
@@ -160,8 +162,9 @@ func receipt(e models.Erasure, entry models.ErasureEntry) Receipt {
 	return r
 }
 
-// Erasures returns receipts of erasures, newest first, at most as many as size says. If before is not 0, it
-// returns only those whose journal entry has a lower sequence number.
+// Erasures returns the receipts of erasures, newest first. The parameter size is the maximum number of
+// receipts. If the parameter before is not 0, Erasures returns only receipts whose journal entry has a
+// sequence number below it.
 func (s *Service) Erasures(ctx context.Context, before int64, size int) (all []Receipt, err error) {
 	q := s.db.Gorm.WithContext(ctx).Order("sequence DESC, lead_id").Limit(size)
 	if before > 0 {

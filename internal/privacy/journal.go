@@ -81,8 +81,8 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 	return errJournalAhead
 }
 
-// compare compares an entry in the database with the journal. It returns an error if the entry is missing
-// in the journal and must exist there.
+// compare checks that an entry in the database is the same in the journal. If the journal does not
+// contain the entry, compare returns an error only if mustExist is true.
 func (s *Service) compare(e entryHead, mustExist bool) error {
 	if e.Sequence == 0 {
 		return nil
@@ -101,8 +101,8 @@ func (s *Service) compare(e entryHead, mustExist bool) error {
 	return nil
 }
 
-// lastEntry returns the last entry in the database that tx selects. Its sequence number is 0 if there is
-// none.
+// lastEntry returns the last of the entries that tx selects in the database. If there is none, the
+// sequence number of the result is 0.
 func (s *Service) lastEntry(tx *gorm.DB) (e entryHead, err error) {
 	err = tx.Model(&models.ErasureEntry{}).Select("sequence", "hash").Order("sequence DESC").Limit(1).Find(&e).Error
 	return e, postgres.Translate(err)
@@ -114,8 +114,8 @@ func platform(tx *gorm.DB) (p string, err error) {
 	return p, err
 }
 
-// addEntry adds a pending entry for leads to the database. Other transactions that add entries wait
-// until tx ends.
+// addEntry adds a pending entry for the given leads to the database. Until tx ends, other transactions
+// that add entries have to wait.
 func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string, leads []uuid.UUID) error {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('erasure journal'))`).Error; err != nil {
 		return err
@@ -148,7 +148,6 @@ func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string
 	return store(tx, e, note, leads)
 }
 
-// newEntry returns the row for an entry.
 func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 	hash := journal.HashOf(text)
 	return models.ErasureEntry{Sequence: e.Sequence, Hash: hash[:], Body: text, Reason: models.ErasureReason(e.Reason), RequestedAt: e.At}
@@ -167,9 +166,10 @@ func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) e
 }
 
 // FinishErasures carries out the pending erasures, in order: it writes each entry to the journal, and
-// then erases its leads. It is called after an entry was added, and repeatedly by each node, so that an
-// erasure is finished even if the node that began it was killed. Several nodes may call it at once. If the
-// leads of an entry cannot be erased, it continues with the next entry.
+// then erases its leads. Erase calls it after it has added an entry. Each node also calls it
+// repeatedly, so that an erasure is finished even if the node that began it was killed. Several nodes
+// may call it at the same time. If the leads of an entry cannot be erased, FinishErasures continues
+// with the next entry.
 func (s *Service) FinishErasures(ctx context.Context) error {
 	if s.journal == nil {
 		return nil
@@ -203,8 +203,8 @@ type Replayed struct {
 }
 
 // ReplayErasures erases the leads that are in the journal but are not erased in the database. This is
-// necessary after an older backup of the database, or of some of its tables, was restored. It can be
-// interrupted and called again.
+// necessary after an older backup of the database, or of some of its tables, has been restored. It can
+// be interrupted and called again.
 func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error) {
 	if s.journal == nil {
 		return done, errNoJournal
@@ -244,8 +244,8 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 	})
 }
 
-// checkEnd returns an error if the journal has an entry after the given sequence number. Then an entry in
-// between is missing.
+// checkEnd is called if the journal does not contain the entry after the given sequence number. If the
+// journal contains an even later entry, an entry is missing, and checkEnd returns an error.
 func (s *Service) checkEnd(sequence int64) error {
 	switch last, err := s.journal.Last(); {
 	case err != nil:
@@ -256,7 +256,8 @@ func (s *Service) checkEnd(sequence int64) error {
 	return nil
 }
 
-// replay adds the journal's entry after last to the database and erases its leads.
+// replay reads the journal entry that follows the entry last. It adds this entry to the database and
+// erases its leads.
 func (s *Service) replay(ctx context.Context, last entryHead) (leads int, err error) {
 	entry, text, err := s.readNext(ctx, last)
 	if err != nil {
@@ -286,7 +287,7 @@ func (s *Service) replay(ctx context.Context, last entryHead) (leads int, err er
 	return len(ids), s.eraseLeads(ctx, entry.Sequence)
 }
 
-// readNext returns the journal's entry that follows an entry.
+// readNext returns the journal entry that follows the entry last.
 func (s *Service) readNext(ctx context.Context, last entryHead) (e journal.Entry, text []byte, err error) {
 	ours, err := platform(s.db.Gorm.WithContext(ctx))
 	if err != nil {
@@ -319,8 +320,8 @@ func parseLeads(e journal.Entry) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
-// notErasedSQL selects the entries with leads that have been added again since they were erased, for example
-// because their tables were restored from a backup.
+// notErasedSQL selects the entries that were carried out, but have leads that are not erased. This
+// happens if the tables of the leads were restored from a backup.
 const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures o WHERE o.sequence = e.sequence) AS leads
 	FROM erasures e JOIN erasure_entries n USING (sequence) LEFT JOIN leads l ON l.id = e.lead_id LEFT JOIN lead_keys k ON k.lead_id = e.lead_id
 	WHERE n.erased_at IS NOT NULL AND (l.state <> 'erased' OR k.lead_id IS NOT NULL) ORDER BY 1`
@@ -394,7 +395,7 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 	return v, nil
 }
 
-// missing returns the error for an entry that is in the database but not in the journal.
+// The method missing returns the error for an entry that is in the database but not in the journal.
 func (s *Service) missing(ctx context.Context, sequence int64) error {
 	var erasedAt *time.Time
 	if err := s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).Select("erased_at").Where("sequence = ?", sequence).Scan(&erasedAt).Error; err != nil {

@@ -34,8 +34,8 @@ type Service struct {
 	by       audit.Actor
 }
 
-// NewService returns a service. It decrypts contact records with keys, and records erasures in j. If j is
-// nil, it erases nothing.
+// NewService returns a service. It decrypts contact records with keys, and records erasures in j. If j
+// is nil, erasures are rejected.
 func NewService(db *postgres.DB, keys *envelope.Wrappers, j journal.Store, c clock.Clock, s Settings) *Service {
 	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, journal: j, clock: c, settings: s, by: audit.Service}
 }

@@ -59,7 +59,7 @@ var Reasons = []Reason{
 	{models.RevealForOther, "for another reason"},
 }
 
-// ReasonLabel returns the label of a reason, or "" if there is no such reason.
+// ReasonLabel returns the label of a reason for a reveal, or "" if there is no such reason.
 func ReasonLabel(r models.RevealReason) string {
 	for _, one := range Reasons {
 		if one.Reason == r {
@@ -84,12 +84,13 @@ var errCannotDecrypt = apperr.New(apperr.Unavailable, "cannot_decrypt",
 var errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
 	"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
 
-// warnAt is the percentage of the daily limit at which the audit log gets a warning.
+// warnAt is a percentage of the daily limit. When a user reaches it, a warning is recorded in the audit
+// log.
 const warnAt = 80
 
 // Reveal returns a field of a lead's contact record, or "" if the partner did not send the field. It
-// commits the record of the reveal before it decrypts anything. A reveal counts even if decrypting
-// fails.
+// commits the record of the reveal before it decrypts anything. A reveal counts towards the daily limit
+// even if decrypting fails.
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, Conflict if the lead was
 // erased, TooMany if the user has reached the daily limit, Unavailable if this node cannot use the keys,
@@ -202,9 +203,9 @@ func (s *Service) checkKey(tx *gorm.DB, lead uuid.UUID) error {
 	return nil
 }
 
-// countReveal adds a reveal. It returns how many reveals the user has made on that UTC day, including
-// this one. Other reveals by the same user wait until the database transaction ends, so that together
-// they cannot exceed the limit.
+// countReveal adds a reveal. It returns how many reveals the user has made on the UTC day of this
+// reveal, including this one. Until the database transaction ends, other reveals by the same user have
+// to wait, so that the user cannot exceed the limit.
 func (s *Service) countReveal(tx *gorm.DB, row models.LeadReveal) (today int, err error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('reveals'), hashtext(?))`, s.by.Staff.String()).Error; err != nil {
 		return 0, err

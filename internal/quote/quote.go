@@ -33,9 +33,9 @@ import (
 const (
 	// Prefix starts every transactionId.
 	Prefix = "tx_"
-	// Validity is the age up to which a quote is valid, inclusive.
+	// Validity is how long a quote is valid. A quote of exactly this age is still valid.
 	Validity = 15 * time.Minute
-	// MaxAhead is how far the clock of another node may be ahead.
+	// MaxAhead is how far the clock of another node may be ahead of this node's clock.
 	MaxAhead = 5 * time.Second
 	// MaxLength is the maximum length of a transactionId in characters.
 	MaxLength = 200
@@ -113,9 +113,9 @@ func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
 
-// Append seals a quote issued at now, and appends the token to dst. It also returns the quote with its
-// ID. It returns an error if a field is out of range, such as a negative price or a postcode longer than
-// 16 characters.
+// Append seals a quote and appends the token to dst. The parameter now is the time at which the quote
+// is issued. It also returns the quote with its ID. It returns an error if a field is out of range,
+// such as a negative price or a postcode longer than 16 characters.
 func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
 		return dst, q, err
@@ -137,7 +137,8 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 }
 
 // Open opens a token and checks that it has not expired at the given time. If the error is ErrExpired,
-// Open also returns the quote, because an expired transaction may have a lead (decision 3).
+// Open also returns the quote, because a lead may have been delivered before the quote expired
+// (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat
@@ -230,8 +231,8 @@ func (q Quote) append(dst []byte) []byte {
 	return append(dst, q.Postcode...)
 }
 
-// parse reads the format that append writes. The bytes are authenticated, so a failure means that
-// another version of pingpost wrote them, not that they were forged.
+// parse reads the format that the method append writes. The bytes are authenticated, so a failure means
+// that another version of pingpost wrote them, not that they were forged.
 func (q *Quote) parse(b []byte) bool {
 	if len(b) < 4 {
 		return false

@@ -46,8 +46,9 @@ func (s *Service) beginWith(
 	return draft, err
 }
 
-// makeWith creates a draft and its first edit. The caller must call writeAudit as the last step of
-// the transaction, because writing an audit event locks the audit log until the transaction ends.
+// makeWith creates a draft and its first edit. The caller must call the returned function writeAudit as
+// the last step of the transaction, because writing an audit event locks the audit log until the
+// transaction ends.
 func (s *Service) makeWith(
 	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
 ) (draft models.RateCard, writeAudit func() error, err error) {

@@ -98,10 +98,11 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 	return 0
 }
 
-// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target has
-// several rules, setBase changes the first one with a base price in this currency. If there is none, it
-// changes the first one with a base price in another currency, or else the first rule. setBase adds a
-// rule if the target has none, and removes a rule that no longer has any effect.
+// setBase sets a target's own base price in a currency. If the parameter minor is 0, it removes this
+// base price. If the target has several rules, setBase changes the first one with a base price in this
+// currency. If no rule has one, it changes the first rule with a base price in another currency or, if
+// there is none, the first rule. If the target has no rule, setBase adds one. It removes a rule that no
+// longer has any effect.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -127,8 +128,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is a change to the rule at one position. A new rule has a nil Was, and a removed rule
-// has a nil Is.
+// ruleChange is a change to the rule at one position. The field Was is nil for a new rule, and the
+// field Is is nil for a removed rule.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`

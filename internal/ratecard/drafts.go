@@ -59,8 +59,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft creates a draft with the rules of an existing version. from is the number of that version,
-// or 0 for the current one. In both cases, the draft is based on the current version.
+// CreateDraft creates a draft with the rules of an existing version. The parameter from is the number
+// of this version, or 0 for the current one. In both cases, the draft is based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
@@ -144,9 +144,9 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and calls do, in one transaction. It returns an error if the card is not in
-// one of the given states, or if it has changed since the given version. If version is anyVersion, the
-// version is not checked.
+// The method change locks a rate card and calls the function do, in one transaction. It returns an
+// error if the card is not in one of the given states, or if the card no longer has the given row
+// version. If the parameter version is anyVersion, the row version is not checked.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
@@ -195,8 +195,8 @@ func wrongState(card models.RateCard) error {
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
-// set updates columns of a rate card. It also records the user and the time, and increments the row
-// version.
+// The method set updates columns of a rate card. It also records the user and the time, and increments
+// the row version.
 func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
 	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)

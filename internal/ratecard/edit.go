@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit calls do with a copy of a draft's rules, and saves the changes as an edit that can be undone. It
-// returns the number of changed rules.
+// The method edit calls the function do with a copy of a draft's rules, and saves the changes as an
+// edit that can be undone. It returns the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -42,7 +42,8 @@ func (s *Service) editLocked(
 	return len(p), s.auditEdit(tx, had, what, p)
 }
 
-// patchBy calls do with a copy of a draft's rules, checks the result and returns the changes.
+// patchBy calls the function do with a copy of a draft's rules, checks the result and returns the
+// changes.
 func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
 	rows, err := rowsOf(tx, had.ID)
 	if err != nil {
@@ -99,9 +100,10 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase changes a target's own base price from was to minor, in minor units. 0 means that the target
-// inherits its base price. If the current base price is not was, another user has changed it. SetBase
-// then returns a conflict that states the current base price.
+// SetBase changes a target's own base price. The parameter was is the old base price, and the parameter
+// minor is the new one, both in minor units. An amount of 0 means that the target inherits its base
+// price. If the old base price is not the current one, another user has changed it. In this case,
+// SetBase returns a conflict that states the current base price.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
@@ -132,8 +134,8 @@ type BaseChange struct {
 	Minor  int64
 }
 
-// SetBases changes many base prices. If any change is not valid, none are saved. version is the row
-// version that the user saw.
+// SetBases changes many base prices. If any change is not valid, none are saved. The parameter version
+// is the row version of the draft that the user saw.
 func (s *Service) SetBases(
 	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
 ) (rules int, err error) {
@@ -197,7 +199,7 @@ func baseText(t pricingrules.Target, c money.Currency, minor int64) string {
 	return "Set the base price for " + t.String() + " to " + money.Amount{Minor: minor, Currency: c}.String()
 }
 
-// PutRule replaces the rule at a position, or adds a rule if position is 0.
+// PutRule replaces the rule at a position. If the parameter position is 0, PutRule adds a rule.
 func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position int, rule pricingrules.Rule) error {
 	rule.Line = 0
 	what := "Added a rule for " + rule.Selector()
@@ -287,8 +289,9 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes a draft's latest edit, ignoring edits that have already been undone. edit is the ID of the
-// edit that the user wants to undo. If another edit is the latest, Undo returns a conflict.
+// Undo undoes a draft's latest edit, ignoring edits that have already been undone. The parameter edit
+// is the ID of the edit that the user wants to undo. If this edit is not the latest one, Undo returns a
+// conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit

@@ -22,9 +22,9 @@ type GridRow struct {
 	Compared bool
 }
 
-// Grid lists the rows of the rate card compiled that are in the view v. If with is not nil, each row of
-// an industry also contains the price in that rate card. If the view's market or urgency does not exist,
-// the list is empty.
+// Grid lists the rows of a compiled rate card that are in the view v. The parameter with is a second
+// rate card to compare with, or nil. If there is a second rate card, each row of an industry also
+// contains the price in that card. If the view's market or urgency does not exist, the list is empty.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -79,7 +79,7 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 }
 
 // Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price in minor
-// units. Otherwise, Percent is the change to each base price, inherited or not, in hundredths of a
+// units. Otherwise, every base price, including inherited ones, changes by Percent, in hundredths of a
 // percent.
 type Bulk struct {
 	Set     int64

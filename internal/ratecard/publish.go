@@ -22,8 +22,8 @@ import (
 // MaxAhead limits how far in advance a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// Publish publishes a draft immediately if at is zero. Otherwise, it schedules the draft for the given
-// time. If Policy.RequireApproval is set, it submits the draft for approval instead.
+// Publish publishes a draft immediately or, if the parameter at is set, schedules the draft for that
+// time. If Policy.RequireApproval is set, Publish submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
@@ -88,8 +88,8 @@ func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
-// release locks a rate card, checks that it is in the given state and can be published, and then calls
-// do.
+// The method release locks a rate card, and checks that it is in the given state and can be published.
+// After that, release calls the function do.
 func (s *Service) release(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {
@@ -242,10 +242,10 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled draft if its time has come. If the draft can no longer be
-// published, ReleaseDue makes it an ordinary draft again and writes an audit event with the reason. It
-// reports whether it changed a draft. Several nodes can call it at the same time, and only one of them
-// changes the draft.
+// ReleaseDue publishes the scheduled draft if its publication time has passed. If the draft can no
+// longer be published, ReleaseDue makes it an ordinary draft again and writes an audit event with the
+// reason. It reports whether it changed a draft. Several nodes can call it at the same time, and only
+// one of them changes the draft.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
 	now := s.clock.Now()

@@ -81,8 +81,8 @@ func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }
 // Markets returns the markets.
 func (s *Service) Markets() *pricingrules.Markets { return s.markets }
 
-// PublishShipped publishes the embedded rate card as version 1 if the database contains no rate card. It
-// reports whether it published the card.
+// PublishShipped checks whether the database contains a rate card. If there is none, PublishShipped
+// publishes the embedded rate card as version 1. It reports whether it published the card.
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -116,8 +116,8 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	return published, err
 }
 
-// lockVersions takes a lock until the transaction ends, so that only one rate card is published at
-// a time.
+// lockVersions takes a lock that is held until the transaction ends, so that only one rate card is
+// published at a time.
 func lockVersions(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('rate card versions'))`).Error
 }

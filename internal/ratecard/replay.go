@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxReplayDays is the longest period that a replay can cover. If pings are kept for a shorter
-	// time, the replay excludes the ones that have been deleted.
+	// MaxReplayDays is the longest period that a replay can cover. A replay does not include pings that
+	// have already been deleted.
 	MaxReplayDays = 90
 	// replayLease is how long a replay can go without progress before another node takes it over.
 	// replayStepTimeout must be shorter.
@@ -28,8 +28,8 @@ const (
 	maxWaiting        = 20
 )
 
-// RequestReplay queues a replay, which prices recent pings and leads with a draft. days is the
-// number of days to cover, including today. Earlier replays of the draft are deleted.
+// RequestReplay queues a replay, which prices recent pings and leads with a draft. The parameter days
+// is the number of days to cover, including today. Earlier replays of the draft are deleted.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
 		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))
@@ -57,7 +57,7 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 	return r, err
 }
 
-// Replay returns the latest replay of a draft. found is false if there is none.
+// Replay returns the latest replay of a draft. The result found is false if there is none.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)

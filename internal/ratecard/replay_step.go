@@ -17,8 +17,8 @@ import (
 
 // recordedPings and recordedLeads are queries that return the same columns. A lead has the outcome of
 // the ping that led to its quote. Leads and pings of sandbox accounts are not included. The queries
-// contain only a few expressions, because evaluating an expression for a row costs as much as reading
-// the row.
+// contain as few expressions as possible, because evaluating an expression for a row costs as much as
+// reading the row.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -52,9 +52,9 @@ const (
 // steps would report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep runs one step of a replay. It adds the pings and leads of one or more days to sum, and
-// returns the number of these days. first is the first day of the step, and left is the number of days
-// from this day to the end of the replay.
+// replayStep runs one step of a replay. It adds the pings and leads of one or more days to the tally
+// sum, and returns the number of these days. The parameter first is the first day of the step. The
+// parameter left is the number of days from this day to the end of the replay.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -91,8 +91,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays returns the number of days in the next step, which is at least one. It uses the table sizes
-// from the last vacuum, so that it does not have to wait for locks on partitions.
+// stepDays returns the number of days in the next step. The number is at least one. It uses the table
+// sizes from the last vacuum, so that it does not have to wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far

@@ -146,8 +146,8 @@ func (t *tally) result() *ReplayResult {
 	return r
 }
 
-// more returns the number of partners that occur in rest but not in shown. It does not count lines,
-// because a partner has one line for each currency.
+// The function more returns the number of partners that occur in the list rest, but not in the list
+// shown. It does not count lines, because a partner has one line for each currency.
 func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {
@@ -159,7 +159,8 @@ func more(shown, rest []ReplayLine) int {
 	return len(keys)
 }
 
-// moved returns the absolute change in a line's payout or, if that is 0, in the prices offered.
+// The method moved returns the absolute change in a line's payout or, if that is 0, in the prices
+// offered.
 func (l ReplayLine) moved() int64 {
 	abs := func(n int64) int64 { return max(n, -n) }
 	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))

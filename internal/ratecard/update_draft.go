@@ -56,9 +56,10 @@ func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
 	return rulesOf(tx, card.ID)
 }
 
-// merge combines the changes that yours and theirs make to base, target by target. If only one card
-// changed a target's rules, merge uses the changed rules. If both cards changed the rules
-// differently, merge uses the rules in theirs and returns a conflict.
+// merge combines two changed copies of the card base: the draft, which is yours, and the current
+// version, which is theirs. It goes target by target. If a target's rules were changed in only one of
+// the copies, merge uses the changed rules. If they were changed in both copies, in different ways,
+// merge uses the rules of the current version and returns a conflict.
 func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, conflicts []Conflict) {
 	of := func(card pricingrules.Card) map[pricingrules.Target][]pricingrules.Rule {
 		rules := map[pricingrules.Target][]pricingrules.Rule{}

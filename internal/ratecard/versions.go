@@ -29,8 +29,8 @@ func version(db *gorm.DB, n int) (card models.RateCard, err error) {
 	return card, found.Error
 }
 
-// Versions returns a page of versions, newest first. If before is not 0, it is a version number,
-// and only older versions are returned. more reports whether there are even older versions.
+// Versions returns a page of versions, newest first. If the parameter before is not 0, only versions
+// with a lower number are returned. The result more reports whether there are even older versions.
 func (s *Service) Versions(ctx context.Context, before, size int) (list []models.RateCard, more bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("version IS NOT NULL").Order("version DESC").Limit(size + 1)
 	if before > 0 {

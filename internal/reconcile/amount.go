@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// amount is an amount of money in a file, in minor units. signed contains the currencies that the
-// amount's currency sign or code can mean. The sign $ can mean three of them.
+// amount is an amount of money in a file, in minor units. The field signed contains the currencies that
+// the amount's currency sign or code can mean. For example, the sign $ can mean USD, CAD or AUD.
 type amount struct {
 	minor  int64
 	signed currencies // 0 if there is no sign or code
@@ -57,8 +57,8 @@ func (f NumberForm) marks() (decimal, group byte) {
 // amounts in a file might not fit into 64 bits.
 const maxWhole = 10
 
-// parseAmount parses an amount in the given number format. problem is "" or a problem code, such as
-// problemDecimals if there are more than two decimal places.
+// parseAmount parses an amount in the given number format. The result problem is "" or a problem code,
+// such as problemDecimals if there are more than two decimal places.
 func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	body, negative, signed, ok := strip(text)
 	if !ok {
@@ -152,8 +152,8 @@ func cutCurrency(s string) (rest string, of currencies, found bool) {
 // blanks lists the spaces and apostrophes that can separate groups of digits, as in 1 234.56.
 var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
 
-// wholeUnits removes the group separators from the digits before the decimal mark, as in 1,234. ok is
-// false if the digits are not grouped correctly.
+// wholeUnits removes the group separators from the digits before the decimal mark, as in 1,234. The
+// result ok is false if the digits are not grouped correctly.
 func wholeUnits(whole string, group byte) (units string, ok bool) {
 	if digits(whole) {
 		return strings.TrimLeft(whole, "0"), true

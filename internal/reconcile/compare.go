@@ -27,7 +27,7 @@ var (
 )
 
 // Compare enqueues a job that compares the file with the ledger. The result is not final until Save is
-// called. from and to are the first and last days of the period.
+// called. The parameters from and to are the first and last days of the period.
 //
 // If the mapping or the period is not valid, Compare returns an apperr.Error that lists the invalid
 // fields.
@@ -59,7 +59,8 @@ func (s *Service) CompareNow(
 	return err
 }
 
-// begin stores the mapping and the period of a new comparison and calls enqueue, in one transaction.
+// begin stores the mapping and the period of a new comparison, and calls the function enqueue in the
+// same transaction.
 func (s *Service) begin(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	enqueue func(*gorm.DB, models.Reconciliation) error,
@@ -97,8 +98,9 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change updates a reconciliation with the column values that do returns. It returns an error if the
-// reconciliation was saved or discarded, is being compared, or has changed since the given version.
+// The method change updates a reconciliation with the column values that the function do returns. It
+// returns an error if the reconciliation has been saved or discarded, is being compared, or no longer
+// has the given row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -135,8 +137,9 @@ func (s *Service) change(
 	})
 }
 
-// busy reports whether a comparison is running, either as a job or on the command line. If a
-// reconciliation in the state comparing is not busy, the command that compared it has crashed.
+// busy reports whether a comparison is running, either as a job or on the command line. If no
+// comparison is running although the reconciliation is in the state "comparing", the command that
+// compared it has crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.JobWaiting || w.State == models.JobRunning) {
@@ -151,8 +154,9 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 // compares the reconciliation with the ID $1. Postgres releases the lock if the command crashes.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is like Get, but also detects that a comparison on the command line has crashed. In that case,
-// it returns the state uploaded, so that the file can be compared again.
+// GetLive is like Get, but also detects that a comparison on the command line has crashed. In that
+// case, the reconciliation that it returns is in the state "uploaded", so that the file can be compared
+// again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
@@ -226,8 +230,9 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
-// undo sets a reconciliation back to the state uploaded after its comparison was cancelled or failed. It
-// has no lines to delete, because lines are written in the transaction that ends a comparison.
+// undo sets a reconciliation back to the state "uploaded" when its comparison has failed or has been
+// cancelled. There are no lines to delete, because a comparison writes all lines in its last
+// transaction.
 func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{

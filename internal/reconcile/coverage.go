@@ -28,8 +28,9 @@ type Covered struct {
 	AccountNames []string `json:"account_names,omitempty"` // identifiers of these accounts, at most maxNamed
 }
 
-// Summary describes the leads that were compared, such as "28 leads in GBP", and those that were
-// left out, such as "700 leads in EUR, 469 leads in USD". leftOut is "" if all leads were compared.
+// Summary describes the leads that were compared, such as "28 leads in GBP", and those that were left
+// out, such as "700 leads in EUR, 469 leads in USD". The result leftOut is "" if all leads were
+// compared.
 func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 	if r.Covered == nil {
 		return "", ""

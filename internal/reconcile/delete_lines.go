@@ -9,12 +9,12 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// deleteBatchSize is the number of lines that one transaction deletes. It is small enough for a request
-// to wait for the transaction.
+// deleteBatchSize is the number of lines that one transaction deletes. The number is small, because a
+// user waits while Discard deletes one batch.
 const deleteBatchSize = 20_000
 
-// deleteSomeLines deletes one batch of a reconciliation's lines. The database rejects this if the
-// reconciliation is in the state compared or saved.
+// deleteSomeLines deletes one batch of a reconciliation's lines. If the reconciliation is in the state
+// "compared" or "saved", the database returns an error.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
@@ -31,8 +31,8 @@ func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) err
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines deletes the lines of a reconciliation in batches. For each batch, it calls step, which
-// must call drop in a database transaction.
+// deleteLines deletes the lines of a reconciliation in batches. For each batch, it calls the function
+// step. This function must call its argument, drop, in a database transaction.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
@@ -45,8 +45,8 @@ func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, ste
 	}
 }
 
-// DeleteExpired deletes all lines that reconciliations in the states uploaded and discarded still have.
-// It returns the number of reconciliations that had lines.
+// DeleteExpired deletes the remaining lines of all reconciliations in the states "uploaded" and
+// "discarded". It returns the number of reconciliations that had lines.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

@@ -30,8 +30,8 @@ var Columns = []string{
 
 const exportBatchSize = 2000
 
-// CSV writes a header row and the lines with the given finding, or all lines if finding is "". It
-// returns the number of lines. It does not hold all lines in memory at once.
+// CSV writes a header row and the lines with the given finding. If the parameter finding is "", CSV
+// writes all lines. It returns the number of lines. It does not hold all lines in memory at once.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
 ) (rows int64, err error) {
@@ -67,8 +67,8 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// each calls do for every line that matches the query, in file order. Changes that are made while it
-// runs do not appear in the lines.
+// The method each calls the function do for every line that matches the query, in file order. It reads
+// all lines as they are at the start, even if some of them change while it runs.
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -92,7 +92,8 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns. It reuses the memory of into.
+// The method record returns the cells of a line in the order of Columns. The result uses the memory of
+// the slice into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, resolved := "", l.Problem, "", "", ""
 	if l.FileRow != nil {

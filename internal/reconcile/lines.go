@@ -34,8 +34,8 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 // of the comparison, because these cannot be resolved.
 const unresolved = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
-// restricted returns the partners in a scope. It returns nil, which is null in SQL, if the scope
-// includes all partners.
+// restricted returns the partners in a scope. If the scope includes all partners, it returns nil, which
+// becomes NULL in SQL.
 func restricted(sc scope.Scope) []uuid.UUID {
 	if sc.All() {
 		return nil
@@ -55,8 +55,8 @@ func scanLine(row pgx.CollectableRow) (l Line, err error) {
 	return l, err
 }
 
-// Lines returns a page of lines in file order. newer reports whether there is a previous page, and
-// older whether there is a next one.
+// Lines returns a page of lines in file order. The result newer reports whether there is a previous
+// page, and the result older reports whether there is a next one.
 func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
 	r, err := s.Get(ctx, sc, q.Reconciliation)
 	if err != nil || r.Result == nil { // lines of a reconciliation without a result are about to be deleted
@@ -73,8 +73,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// page reads a page of lines, and one more line if there is another page. If q.Before is set, the
-// lines are in descending order.
+// The function page reads a page of lines, and one more line if there is another page. If q.Before is
+// set, the lines are in descending order.
 func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {

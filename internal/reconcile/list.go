@@ -67,8 +67,8 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	return all[0], nil
 }
 
-// List returns a page of reconciliations, newest first. newer reports whether there is a previous page,
-// and older whether there is a next one.
+// List returns a page of reconciliations, newest first. The result newer reports whether there is a
+// previous page, and the result older reports whether there is a next one.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
 	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {

@@ -56,7 +56,7 @@ var problemWords = map[string]string{
 	problemOtherAccount:  "The file has no leads from this account.",
 }
 
-// ProblemText returns a text that explains a problem code and how to fix the problem.
+// ProblemText explains the problem with the given code and how to fix it.
 func ProblemText(problem string) string {
 	if words, ok := problemWords[problem]; ok {
 		return words

@@ -173,12 +173,12 @@ func (l *columnStats) column(name string) Column {
 	return c
 }
 
-// mostly reports whether n is at least 95% of the number of values that are not empty.
+// The method mostly reports whether n is at least 95% of the number of values that are not empty.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms returns the indexes of the formats that match at least 95% of the values in the column. It
-// returns more than one index only if a value has different meanings in these formats, and the other
-// values do not show which format is right.
+// forms returns the indexes of the formats that match at least 95% of the values in the column. If
+// several formats match, forms returns only one of them in two cases: some values rule out the others,
+// or every value means the same in all of them.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {

@@ -171,7 +171,7 @@ type Reconciliation struct {
 	Result      *Result
 }
 
-// Tally contains the number of lines that have one finding and one currency, and the totals of their
+// Tally contains the number of lines with the same finding and currency, and the totals of their
 // amounts in minor units: FileAmount in the file, and LedgerAmount in the ledger. A missing amount
 // counts as 0.
 type Tally struct {

@@ -87,8 +87,8 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copyReader converts the rows of a file to the text format of the Postgres command COPY. It calls
-// report with the number of rows that it has read.
+// copyReader converts the rows of a file to the text format of the Postgres command COPY. It calls the
+// function report with the number of rows that it has read.
 type copyReader struct {
 	from   *reader
 	line   int

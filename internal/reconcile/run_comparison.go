@@ -242,7 +242,8 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// compared stores the result of a comparison. It returns ErrSuperseded if the comparison was cancelled.
+// The method compared stores the result of a comparison. It returns ErrSuperseded if the comparison was
+// cancelled.
 func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))

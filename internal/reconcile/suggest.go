@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// remembered is the maximum number of earlier files in which SuggestWith looks for the same columns.
+// The constant remembered is the maximum number of earlier files in which SuggestWith looks for the
+// same columns.
 const remembered = 20
 
 // Suggest proposes a mapping for a file.
@@ -47,9 +48,9 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// take replaces the suggested fields with the fields that are set in m. If it replaces the amount or
-// date column, it discards the suggested format of that column. If there is no suggested currency
-// column, it also looks for a currency in the name of the new amount column.
+// The method take replaces the suggested fields with the fields that are set in m. If it replaces the
+// amount or date column, it discards the suggested format of that column. If there is no suggested
+// currency column, it also looks for a currency in the name of the new amount column.
 func (s *Suggestion) take(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""
@@ -67,8 +68,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit replaces suggested formats that do not match the values in the file, and then sets the period.
-// Formats that are set in the given mapping are always used.
+// The method fit replaces suggested formats that do not match the values in the file, and then sets the
+// period. Formats that are set in the given mapping are always used.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
@@ -122,8 +123,9 @@ func isAmountName(name string) bool {
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// pick returns the name of the only column for which fits returns true. If there are several, it returns
-// the one whose name comes first in names, or "" if several columns match that name.
+// The method pick returns the name of the only column for which the function fits returns true. If
+// there are several such columns, pick uses the first entry of the list names that matches one of them,
+// and returns the column that it matches. If this entry matches several columns, pick returns "".
 func (p Profile) pick(names []string, fits func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {
@@ -151,7 +153,8 @@ func (p Profile) pick(names []string, fits func(Column) bool) string {
 	return ""
 }
 
-// bare converts a name to lower case and removes all ASCII characters except letters and digits.
+// The function bare converts a name to lower case and removes all ASCII characters except letters and
+// digits.
 func bare(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < 0x80 && !isDigit(byte(c)) && (c < 'a' || c > 'z') { //nolint:gosec // c is ASCII here
@@ -161,8 +164,8 @@ func bare(name string) string {
 	}, strings.ToLower(name))
 }
 
-// named returns the currency that occurs in the name of a column, such as "amount_gbp" or "Payout
-// (EUR)". It returns 0 if there is none.
+// The function named returns the currency that occurs in the name of a column, such as "amount_gbp" or
+// "Payout (EUR)". It returns 0 if there is none.
 func named(column string) money.Currency {
 	for _, c := range money.Currencies {
 		if slices.Contains(words(column), strings.ToLower(c.String())) {

@@ -29,7 +29,8 @@ const (
 	sampleSize = 64 << 10
 )
 
-// invalidFile returns the error for a rejected file. message states the problem and how to fix it.
+// invalidFile returns the error for a rejected file. The parameter message states the problem and how
+// to fix it.
 func invalidFile(reason, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
@@ -49,8 +50,8 @@ type table struct {
 	line    int // line at which the last row ended
 }
 
-// row is a row of a file. cells is valid only until the next row is read. If the row has a problem,
-// cells can be nil or have the wrong length.
+// row is a row of a file. The field cells is valid only until the next row is read. If the row has a
+// problem, this field can be nil or have the wrong length.
 type row struct {
 	number  int
 	cells   []string
@@ -121,7 +122,8 @@ const delimiters = ",;\t"
 
 // findDelimiter parses the first rows with each delimiter. It returns the delimiter that results in the
 // most rows with a leadId. If there is a tie, it prefers the delimiter that results in the most rows
-// with as many cells as the first row, and then the one that results in the most cells in the first row.
+// with as many cells as the first row. If there is still a tie, it prefers the delimiter that results
+// in the most cells in the first row.
 func findDelimiter(sample []byte) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
 		sample = sample[:end]

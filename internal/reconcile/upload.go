@@ -25,7 +25,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filesKept is how long an uploaded file is stored if nothing deletes it earlier.
+// filesKept is how long an uploaded file is stored, unless it is deleted earlier.
 const filesKept = 7 * 24 * time.Hour
 
 var (
@@ -86,7 +86,7 @@ func (s *Service) Upload(
 	return r, err
 }
 
-// known returns errNoPartner if the partner does not exist or is not in the scope.
+// The method known returns errNoPartner if the partner does not exist or is not in the scope.
 func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) error {
 	if !sc.Allows(partner) {
 		return errNoPartner
@@ -99,8 +99,8 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	return postgres.Translate(err)
 }
 
-// storeUpload copies list to file and returns the profile of its contents. It returns errTooLarge
-// if list has more than maxFile bytes.
+// storeUpload copies the uploaded data from list to file, and returns the profile of the data. It
+// returns errTooLarge if the data exceeds maxFile bytes.
 func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
 	p, err = profile(io.TeeReader(&limited{from: list, left: maxFile}, out))
@@ -113,7 +113,7 @@ func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile
 	return p, err
 }
 
-// limited is a reader that returns errTooLarge when its byte limit is exceeded.
+// The type limited is a reader that returns errTooLarge when its byte limit is exceeded.
 type limited struct {
 	from io.Reader
 	left int
@@ -129,8 +129,8 @@ func (l *limited) Read(p []byte) (int, error) {
 
 const maxFileName = 120
 
-// shown returns a file name for display. It removes folders and unprintable characters, and truncates
-// the name to maxFileName.
+// The function shown returns a file name for display. It removes folders and unprintable characters,
+// and truncates the name to maxFileName.
 func shown(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.TrimSpace(strings.Map(func(c rune) rune {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// totalsLimit is the maximum number of entries that addTotals adds to the table ledger_totals at
-	// once.
+	// totalsLimit is the maximum number of entries that one call of addTotals adds to the table
+	// ledger_totals.
 	totalsLimit = 50_000
 	// checkedMonths is the number of recent months in which ledger_totals is compared with the ledger.
 	checkedMonths = 3
@@ -27,8 +27,9 @@ const totalColumns = `count(*), coalesce(sum(amount_minor) FILTER (WHERE kind = 
 const (
 	totalsLock = `SELECT pg_try_advisory_xact_lock(hashtext('ledger totals'))`
 
-	// totalsState reads the limits of the entries that addTotals may add. All entries with ids up to
-	// counted_to are committed, and no further entries with such ids can appear.
+	// totalsState reads between which ids addTotals may add entries: above added_to, and up to
+	// counted_to. All entries with ids up to counted_to are committed, so no new entries can appear in
+	// this range.
 	totalsState = `SELECT added_to, counted_to FROM ledger_totals_state t, daily_lead_counts_state c`
 
 	totalsFind = `SELECT EXISTS (SELECT FROM ledger_entries WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4)`
@@ -43,9 +44,9 @@ const (
 	totalsAdded = `UPDATE ledger_totals_state SET added_to = $1`
 )
 
-// UpdateTotals adds ledger entries to the table ledger_totals, each of them exactly once. It adds only
-// entries that the table daily_lead_counts already includes, because no more entries with lower ids can
-// appear. Only one node at a time does this.
+// UpdateTotals adds ledger entries to the table ledger_totals. It adds each entry exactly once. It adds
+// only entries that the table daily_lead_counts already includes. All entries with lower ids than these
+// have been committed, so none is missed. Only one node at a time does this.
 func (r *Rollup) UpdateTotals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -107,7 +108,7 @@ type TotalsDifference struct {
 	Totals int // number of totals that differ, each for one account and currency
 }
 
-// CheckTotals compares the table ledger_totals with the ledger in the recent months. It returns the
+// CheckTotals compares the recent months in the table ledger_totals with the ledger, and returns the
 // months in which they differ.
 func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)

@@ -22,8 +22,8 @@ type Range struct {
 	Step        time.Duration
 }
 
-// LastSteps returns a range with the given number of steps that ends at now. The last step can be
-// incomplete.
+// LastSteps returns a range that ends at the time now and has the given number of steps. The last step
+// can be incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}

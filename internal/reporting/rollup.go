@@ -17,14 +17,14 @@ import (
 const (
 	rollEvery = 20 * time.Second
 	// rollUpTimeout limits one pass of a Rollup, because the statement timeout of the database has no
-	// effect if the network fails. The next pass continues an interrupted one.
+	// effect if the network fails. If a pass is interrupted, the next one continues where it stopped.
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
 	// entryDelay is the minimum age of the entries that addLatest adds, because entries are committed
 	// some time after their occurred_at. Entries that are committed even later are added when their day
 	// is summed again.
 	entryDelay = time.Minute
-	// dayDelay is the time from the end of a day until that day is summed again.
+	// dayDelay is the time between the end of a day and the moment when the day is summed again.
 	dayDelay = 15 * time.Minute
 	// refreshEvery is how often the figures of all partners are updated. Between these updates, only
 	// partners with new entries or traffic are updated.
@@ -73,7 +73,7 @@ func (r *Rollup) Run(ctx context.Context) {
 }
 
 // Update updates the figures in the list of partners. It first sums completed days, each in its own
-// transaction, so that the next pass can continue an interrupted one.
+// transaction. If a pass is interrupted, the next one continues where it stopped.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -89,12 +89,12 @@ func (r *Rollup) Update(ctx context.Context) error {
 	}
 }
 
-// progress records how much of the ledger has been summed. Entries with an occurred_at earlier than
-// until have been added. Completed days earlier than whole have been summed again.
+// progress records how much of the ledger has been summed. All entries with an occurred_at before the
+// field until have been added. All days before the field whole have been summed again.
 type progress struct{ until, whole time.Time }
 
-// step sums one completed day again or, if all completed days are done, adds the latest entries. It
-// reports whether more work is left.
+// The method step sums one completed day again or, if all completed days are done, adds the latest
+// entries. It reports whether more work is left.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
 	had, mine, err := r.begin(ctx, tx, now)
@@ -122,8 +122,8 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	return more, err
 }
 
-// begin tries to take the lock, and reads the progress. mine is false if another node holds the
-// lock. Days before the retention period are skipped.
+// begin tries to take the lock, and reads the progress. The result mine is false if another node holds
+// the lock. Days before the retention period are skipped.
 func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progress, mine bool, err error) {
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('partner figures'))`).Scan(&mine); err != nil || !mine {
 		return p, false, err
@@ -142,8 +142,8 @@ func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progres
 	return p, true, err
 }
 
-// sums is a query for the number of leads and their payouts in a time range, grouped by day, partner and
-// currency.
+// The constant sums is a query for the number of leads and their payouts in a time range, grouped by
+// day, partner and currency.
 const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currency, count(*), sum(amount_minor)::bigint FROM ledger_entries
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 GROUP BY 1, 2, 3`
 
@@ -184,9 +184,9 @@ const (
 	)` + show
 )
 
-// show is the end of an SQL statement. It updates the figures of the partners that the statement's
-// subquery "shown" selects. It writes only the rows that changed. last_traffic_at keeps its value when
-// old rows of traffic_minutes are deleted.
+// The constant show is the end of an SQL statement. It updates the figures of the partners that the
+// statement's subquery "shown" selects. It writes only the rows that changed. last_traffic_at keeps its
+// value when old rows of traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency

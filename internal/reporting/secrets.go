@@ -12,15 +12,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// unsigned is an SQL list of the outcomes of unsigned posts that were accepted.
+// The constant unsigned is an SQL list of the outcomes of unsigned posts that were accepted.
 const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) + `', '` +
 	string(models.OutcomeReplayedUnsigned) + `', '` + string(models.OutcomeReplayedReportOnly) + `'`
 
-// accepted is the SQL condition for an accepted post.
+// The constant accepted is the SQL condition for an accepted post.
 const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDelivered) + `', '` +
 	string(models.OutcomeReplayed) + `', ` + unsigned + `)`
 
-// signed is the SQL condition for a signed post. It must match the condition of the index
+// The constant signed is the SQL condition for a signed post. It must match the condition of the index
 // traffic_minutes_by_secret.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
@@ -64,8 +64,8 @@ type AccountUnsigned struct {
 	Last            time.Time // minute of the last unsigned post; zero if all were signed
 }
 
-// Unsigned counts the posts accepted since the given time for each of a partner's accounts,
-// including sandbox accounts.
+// Unsigned counts the posts that were accepted since the given time, and how many of them were
+// unsigned. It returns these numbers for each of a partner's accounts, including sandbox accounts.
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
@@ -81,9 +81,9 @@ type PartnerUnsigned struct {
 	Leads   int64
 }
 
-// MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since
-// the given time. It counts only accounts that do not currently require signatures. platform is the
-// platform's default signing mode.
+// MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since the
+// given time. It counts only accounts that do not currently require signatures. The parameter platform
+// is the platform's default signing mode.
 func (in *Reader) MostUnsigned(
 	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,
 ) ([]PartnerUnsigned, error) {

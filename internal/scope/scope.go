@@ -20,7 +20,7 @@ type Scope struct {
 // System includes all partners. It is for the service itself and the command line.
 var System = Scope{all: true}
 
-// Everywhere includes all partners. It is for users whose role is not limited to some partners.
+// Everywhere includes all partners. It is for users whose role is not limited to specific partners.
 var Everywhere = Scope{all: true}
 
 // Partners returns a scope that includes only the given partners.

@@ -90,7 +90,8 @@ func CheckTimestamp(text string, now time.Time) error {
 	return nil
 }
 
-// ParseSignature decodes the signature in the headers. ok is false if it is malformed.
+// ParseSignature decodes the signature in the headers. The result ok is false if the signature is
+// malformed.
 func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 	if len(h.Signature) > 1 || len(h.Alias) > 1 {
 		return mac, false

@@ -21,8 +21,8 @@ var (
 	errSize   = errors.New("file too large for a snapshot")
 )
 
-// Sealer encrypts and decrypts values. A value can be decrypted only with the owner with which it was
-// encrypted.
+// Sealer encrypts and decrypts values. The parameter owner states what the value belongs to. Open
+// returns an error if its owner differs from the one that was passed to Seal.
 type Sealer interface {
 	Seal(owner, plain []byte) []byte
 	Open(owner, value []byte) ([]byte, error)

@@ -21,7 +21,7 @@ import (
 // contains the host and the user.
 var ErrVersions = errors.New("reading snapshot versions: the database does not respond")
 
-// Channel is the NOTIFY channel of the schema's triggers.
+// Channel is the channel to which the triggers in the database send a NOTIFY.
 const Channel = "pingpost_snapshot"
 
 const (
@@ -47,8 +47,9 @@ func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] 
 // Get returns the current value, or nil before the first load.
 func (h *Holder[T]) Get() *T { return h.current.Load() }
 
-// Restore sets a value that was saved before a restart, or removes it if value is nil. The first
-// load replaces it. Call Restore only before the watcher runs.
+// Restore sets the current value to one that was saved before a restart. If the parameter value is nil,
+// Restore removes the current value. The first load replaces the restored value. Call Restore only
+// before the watcher runs.
 func (h *Holder[T]) Restore(value *T) {
 	h.current.Store(value)
 	h.version = restored
@@ -75,7 +76,7 @@ func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	return true, nil
 }
 
-// Follower is the interface of Holder for all types of values.
+// Follower is the interface through which a Watcher reloads a Holder, whatever the type of its value.
 type Follower interface {
 	Name() string
 	refresh(ctx context.Context, version int64) (bool, error)

@@ -182,8 +182,8 @@ func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// useTOTP checks an authenticator code. If the code is correct, it and all earlier codes become
-// invalid.
+// useTOTP checks an authenticator code. After a correct code, neither this code nor an earlier one is
+// accepted again.
 func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if len(p.TOTPSealed) == 0 {
 		return errCode

@@ -26,7 +26,7 @@ var (
 // codeAttempts is the number of wrong codes after which a login attempt ends.
 const codeAttempts = 5
 
-// LoginAttempt is an attempt to log in. By contains the client's IP address.
+// LoginAttempt is an attempt to log in. The field By contains the client's IP address.
 type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string

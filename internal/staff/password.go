@@ -76,8 +76,8 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, s.settings.PasswordCost)
 }
 
-// matches reports whether a password matches a hash. If hash is "", it returns false, but takes as long
-// as with a hash.
+// matches reports whether a password matches a hash. If the parameter hash is "", matches returns
+// false, but takes just as long.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {

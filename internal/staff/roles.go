@@ -67,9 +67,9 @@ func (s *Service) rolesOf(ctx context.Context, user uuid.UUID) (roles []models.S
 	return roles, postgres.Translate(err)
 }
 
-// SetRoles replaces a user's roles. The change takes effect on every node within a second. version
-// is the row version that the caller has read. If the user has changed since then, SetRoles returns
-// an error.
+// SetRoles replaces a user's roles. The change takes effect on every node within a second. The
+// parameter version is the row version that the caller has read. If the user has changed since then,
+// SetRoles returns an error.
 func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole) error {
 	wanted, err := rolesOf(user, roles)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 const (
 	// savedFormTTL is how long a saved form can be restored.
 	savedFormTTL = 30 * time.Minute
-	// expiredFor is how long after its last use an expired session can still be used to save a
-	// form.
+	// expiredFor is how long an expired session can still be used to save a form. The time starts at
+	// the last use of the session.
 	expiredFor = 24 * time.Hour
 )
 
@@ -29,8 +29,9 @@ type SavedForm struct {
 	Values url.Values
 }
 
-// ExpiredSession returns the user of an expired session that was last used less than expiredFor ago. ok
-// is false if there is no such session, if it was ended, or if the user is not active.
+// ExpiredSession returns the user of an expired session that was last used less than expiredFor ago.
+// The result ok is false if there is no such session, if the session was ended, or if the user is not
+// active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil

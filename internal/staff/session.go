@@ -128,7 +128,8 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session 
 	})
 }
 
-// EndSessions ends all sessions of a user except one. If except is uuid.Nil, it ends all of them.
+// EndSessions ends all sessions of a user except one. If the parameter except is uuid.Nil, EndSessions
+// ends all sessions.
 func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, except uuid.UUID) error {
 	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if err := s.endAll(tx, user, except, "ended by "+by.Name); err != nil {
@@ -185,8 +186,8 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit calls check, unless a limit has been reached. It records a failed attempt in the audit
-// log.
+// If no limit has been reached, verifyAndAudit calls the function check. It records a failed attempt in
+// the audit log.
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
@@ -197,8 +198,8 @@ func (s *Service) verifyAndAudit(
 	return err
 }
 
-// keepEnded is how long sessions are stored after they expire. They show from which addresses a user has
-// logged in before.
+// keepEnded is how long a session is stored after it expires. Stored sessions show from which addresses
+// a user has logged in before.
 const keepEnded = knownFor
 
 // DeleteExpired deletes expired invitations and saved forms, and sessions that expired more than

@@ -73,7 +73,7 @@ var (
 		"Enter an email address such as name@example.com, with at most 254 characters.")
 	errName   = apperr.New(apperr.Invalid, "name", "Enter a name of 1 to 100 characters, without control characters.")
 	errNoRole = apperr.New(apperr.Invalid, "role",
-		"Choose at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
+		"Choose at least one role: administrator, account_manager, pricing_manager, finance, privacy or auditor.")
 	errInvited = apperr.New(apperr.Conflict, "accepted", "The user has already accepted the invitation.")
 	errStale   = apperr.New(apperr.Conflict, "changed",
 		"This user's details have changed since you opened the page. Review the change, then try again.")
@@ -214,7 +214,7 @@ func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, ro
 	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// change locks the user's row and then calls do, in one transaction.
+// The method change locks the user's row and then calls the function do, in one transaction.
 func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, user)

@@ -62,9 +62,10 @@ func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, 
 	return all, nil
 }
 
-// codeLimits returns the limit for a user's wrong codes in all sessions. All unknown addresses share one
-// limit. Each address from which the user has logged in before has its own limit. After the 20th wrong
-// code, the user has to wait. Only a correct code resets the count.
+// codeLimits returns the limit for wrong codes that a user enters from the given address, in all
+// sessions together. An address from which the user has logged in before has a limit of its own. All
+// other addresses share one limit. After the 20th wrong code, the user has to wait. Only a correct code
+// resets the count.
 func (s *Service) codeLimits(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, user, address)
@@ -89,9 +90,9 @@ func (s *Service) knownAddress(ctx context.Context, user models.Staff, group str
 	return known, postgres.Translate(err)
 }
 
-// attempt calls check and reports whether the attempt was successful. If a limit has been reached,
-// it returns an error with the code apperr.TooMany instead of calling check. If check returns an
-// error, the attempt is not counted.
+// The method attempt calls the function check and reports whether the attempt was successful. If a
+// limit has been reached, attempt does not call check, but returns an error with the code
+// apperr.TooMany. If check returns an error, the attempt is not counted.
 func (s *Service) attempt(ctx context.Context, limits []attemptLimit, check func() (bool, error)) (bool, error) {
 	if err := s.countAttempt(ctx, limits); err != nil {
 		return false, err

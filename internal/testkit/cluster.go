@@ -25,7 +25,7 @@ import (
 // clusterSources are the files that a prepared cluster depends on, relative to this folder.
 var clusterSources = []string{"../../go.mod", "../../migrations", "../devpg", "."}
 
-// clusterKeptFor is how long an outdated prepared cluster stays in the cache.
+// clusterKeptFor is how old a prepared cluster can be before it is removed from the cache.
 const clusterKeptFor = 24 * time.Hour
 
 // copyPreparedCluster copies the prepared cluster to an empty folder. It creates the cluster

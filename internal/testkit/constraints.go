@@ -9,8 +9,9 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// CheckConstraints fails the test for each name in known that is not a constraint, index or trigger in
-// the schema. The error for such a name could never be returned.
+// CheckConstraints checks that each name in the map known is a constraint, index or trigger in the
+// schema. If a name is not, CheckConstraints fails the test, because the error for this name could
+// never be returned.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)

@@ -22,8 +22,8 @@ import (
 // Contract checks requests and responses against the OpenAPI document. It is safe for concurrent
 // use.
 //
-// It is stricter than the document. It reports undocumented fields in a response, because the
-// service must not send them, even though partners must ignore unknown fields.
+// In one way, it is stricter than the document: it reports undocumented fields in a response. Partners
+// must ignore such fields, but the service must not send them.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -67,8 +67,9 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// strict adds the rules in x-validation to the schemas of the OpenAPI document. It removes the schemas
-// of alternative fields, because the service reads such a field only if the preferred field is missing.
+// The function strict adds the rules in x-validation to the schemas of the OpenAPI document. If a field
+// is only an alternative to another field, strict removes its schema, because the service reads such a
+// field only if the other one is missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
@@ -116,9 +117,9 @@ func closeAnswers(doc *openapi3.T) error {
 	return nil
 }
 
-// ValidateExchange checks a response against the document: the status, the headers, the media type
-// and the body. If valid is true, it also checks the request; pass false for requests that are
-// deliberately invalid. The bodies are separate arguments because those in req and resp have
+// ValidateExchange checks a response against the document: the status, the headers, the media type and
+// the body. If the parameter valid is true, it also checks the request. Pass false for requests that
+// are deliberately invalid. The bodies are separate arguments because those in req and resp have
 // already been read.
 //
 // If the path is not in the document, the response must be 404. If the path is in the document but

@@ -150,7 +150,8 @@ func NewDatabaseURLs(t testing.TB) *Database {
 	return d
 }
 
-// NewEmptyDatabase creates a database without migrations for one test. The two database roles exist.
+// NewEmptyDatabase creates a database for one test, but applies no migrations to it. The roles of the
+// database owner and of the service already exist.
 func NewEmptyDatabase(t testing.TB) *Database {
 	t.Helper()
 	d, _ := create(t, "template0")

@@ -39,8 +39,9 @@ func (n *Network) Up(t testing.TB) {
 	}
 }
 
-// AddFault disturbs what the server sends until the returned function is called. kind is the type
-// of a toxiproxy toxic, and attributes are its attributes in JSON.
+// AddFault disturbs the data that the server sends. Call the returned function to remove the fault. The
+// parameter kind is the type of a toxiproxy toxic, and the parameter attributes contains its attributes
+// in JSON.
 func (n *Network) AddFault(t testing.TB, kind, attributes string) (remove func()) {
 	t.Helper()
 	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)

@@ -103,8 +103,8 @@ func LocalWrappers(t testing.TB) *envelope.Wrappers {
 	return envelope.NewWrappers(local)
 }
 
-// PlatformKeys returns Keys with one platform key for each of the given bytes. Each key consists of
-// its byte, repeated.
+// PlatformKeys returns Keys with one platform key for each of the given bytes. Each key repeats one of
+// these bytes.
 func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	t.Helper()
 	var raw [][]byte

@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// process is global because TestMain cannot pass values to tests, and Main has to stop the server
-// that the first test starts. Production code must not have such state.
+// The variable process is global, because TestMain cannot pass values to tests, and Main has to stop
+// the server that the first test starts. Production code must not have such state.
 var process sharedPostgres
 
 type sharedPostgres struct {

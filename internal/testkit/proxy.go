@@ -65,8 +65,9 @@ func (p *Proxy) Up() {
 }
 
 // DropResponse makes the proxy close the connection instead of forwarding the server's first response
-// that contains the given text. Before that, the proxy calls beforeClose if it is not nil. By then, a
-// statement outside a transaction has already been committed.
+// that contains the given text. When the server responds, a statement outside a transaction has already
+// been committed. If the parameter beforeClose is not nil, the proxy calls it just before it closes the
+// connection.
 func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

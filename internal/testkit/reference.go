@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Reference checks that a page of the documentation matches what the code generates. `make
-// reference` sets UPDATE_REFERENCE and writes the page instead.
+// Reference checks that a page of the documentation matches what the code generates. If `make
+// reference` runs the test, Reference writes the page instead.
 func Reference(t *testing.T, path, page string) {
 	t.Helper()
 	if os.Getenv("UPDATE_REFERENCE") != "" {

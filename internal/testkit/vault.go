@@ -31,7 +31,7 @@ func NewVault(t testing.TB) *Vault {
 	return v
 }
 
-// NewBareVault starts a Vault without the engine, key, policies and roles.
+// NewBareVault is like NewVault, but the Vault has no engine, key, policies or roles yet.
 func NewBareVault(t testing.TB) *Vault {
 	t.Helper()
 	program, err := devvault.Find(t.Context(), func(text string) { t.Log(text) })

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxAttempts is how many logins with one credential Vault may reject before logins are
-	// paused. After five rejected logins, Vault would lock the AppRole for all its users.
+	// maxAttempts is the number of rejected logins with one credential after which logins are paused.
+	// After five rejected logins, Vault would lock the AppRole for all its users.
 	maxAttempts = 3
 	// pauseLogins is the pause after maxAttempts rejected logins. Vault resets its own count 15
 	// minutes after the last rejected login.
@@ -25,9 +25,10 @@ const (
 	recordTimeout = time.Second
 )
 
-// Attempts limits AppRole logins with a credential that Vault rejects. All nodes with the same
-// database share the limit, which survives restarts. The database contains only a keyed digest of
-// the credential. Logins therefore need the database, but so do posts.
+// Attempts limits AppRole logins with a credential that Vault rejects. All nodes with the same database
+// share the limit, which survives restarts. The database contains only a keyed digest of the
+// credential. A login therefore needs the database, but without the database, a node cannot store posts
+// anyway.
 type Attempts struct {
 	db   *postgres.DB
 	keys *keyring.Keys
@@ -75,9 +76,9 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
 }
 
-// end records the result of an attempt. A success deletes the credential's attempts. After a
-// rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that
-// Vault neither accepted nor rejected is deleted.
+// The method end records the result of an attempt. A success deletes the credential's attempts. After a
+// rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that Vault
+// neither accepted nor rejected is deleted.
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()

@@ -84,7 +84,8 @@ type calls struct {
 	total map[Call]int64
 }
 
-// Call contains the operation and the reason by which calls to Vault are counted.
+// Call is a group of calls to Vault that are counted together, because they have the same operation and
+// reason.
 type Call struct{ Operation, Reason string }
 
 func (c *calls) count(operation string, err error) error {

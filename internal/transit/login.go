@@ -47,8 +47,8 @@ const (
 	settleLogin = time.Second
 )
 
-// session contains the current token. If the token is missing, rejected or about to expire, a
-// caller logs in, and other callers wait for the result.
+// session contains the current token. If the token is missing, rejected or about to expire, one caller
+// logs in, and the other callers wait for the result.
 type session struct {
 	login    Login
 	attempts *Attempts
@@ -109,7 +109,7 @@ func (s *session) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// attempt logs in once, if the credential has an attempt left.
+// The method attempt logs in once, if the credential has an attempt left.
 func (s *session) attempt(ctx context.Context) (*api.SecretAuth, error) {
 	end, err := s.attempts.begin(ctx, s.login)
 	if err != nil {
@@ -198,8 +198,8 @@ func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
 	})
 }
 
-// ownToken renews the configured token for as long as Vault allows. Without a credential, it cannot get
-// another token.
+// ownToken renews the configured token for as long as Vault allows. There is no credential with which
+// the session could get another token.
 func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	s.vault.SetToken(s.login.Token)
 	self, err := s.vault.Auth().Token().LookupSelfWithContext(ctx)

@@ -178,8 +178,8 @@ func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewr
 	return out, nil
 }
 
-// Rotate creates a new version of the key, which is used from then on. A node's identity is not
-// allowed to do this, so Rotate needs a different identity.
+// Rotate creates a new version of the key. From then on, Vault encrypts with the new version. A node's
+// identity is not allowed to do this, so Rotate needs a different identity.
 func (w *Wrapper) Rotate(ctx context.Context) error {
 	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
 	return err

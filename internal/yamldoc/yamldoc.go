@@ -63,8 +63,9 @@ func syntaxError(data []byte, err error) error {
 	return &Error{line, message}
 }
 
-// Entries yields the keys of a mapping and their values. If a key is not a scalar or occurs again,
-// Entries calls reject instead. For a repeated key, first is the line on which the key first occurs.
+// Entries yields the keys of a mapping and their values. If a key is not a scalar or is repeated,
+// Entries does not yield it, but calls the function reject. For a repeated key, the argument first is
+// the line on which the key first occurs.
 func Entries(mapping *yaml.Node, reject func(key *yaml.Node, first int)) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		lines := make(map[string]int, len(mapping.Content)/2)

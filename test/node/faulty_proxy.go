@@ -121,7 +121,7 @@ func (p *FaultyProxy) copy(to io.Writer, from io.Reader, toDatabase bool) {
 	}
 }
 
-// AfterSending registers a function that the proxy calls once, after text has been sent to the
+// AfterSending registers a function that the proxy calls once, after it has sent the given text to the
 // database.
 func (p *FaultyProxy) AfterSending(text string, then func()) {
 	p.mu.Lock()

@@ -29,8 +29,8 @@ import (
 // second.
 var contract = sync.OnceValues(func() (*testkit.Contract, error) { return testkit.NewContract(api.Document()) })
 
-// asDocumented checks a response against the OpenAPI document. If valid is true, it checks the request
-// as well.
+// asDocumented checks a response against the OpenAPI document. If the parameter valid is true, it
+// checks the request as well.
 func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid bool) {
 	t.Helper()
 	c, err := contract()
@@ -70,7 +70,7 @@ type Node struct {
 	stopped      bool
 }
 
-// seen records the responses of all nodes on one database.
+// The type seen records the responses of all nodes on one database.
 type seen struct {
 	mu         sync.Mutex
 	requestIDs map[string]bool

@@ -30,8 +30,8 @@ const (
 // MinimalPost is the body of a post with only the required fields.
 const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
 
-// Secrets returns the personal data and the secrets of the tests that do not contain Marker. The map's
-// keys describe the values.
+// Secrets returns the personal data and the secrets that the tests use, except for those that contain
+// Marker. The map's keys describe the values.
 func (n *Node) Secrets() map[string]string {
 	raw := func(key string) string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)
@@ -79,8 +79,8 @@ func (n *Node) leaksIn(text string) []string {
 	return found
 }
 
-// clear lists the columns that may contain unencrypted text from requests: parts of the consent record,
-// the postcode, and fields of the ping (decisions 2 and 20).
+// The variable clear lists the columns that may contain unencrypted text from requests: parts of the
+// consent record, the postcode, and fields of the ping (decisions 2 and 20).
 var clear = []string{
 	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",

@@ -44,7 +44,7 @@ var checks = map[string][]string{
 		"key_wrapper", "lead_keys"},
 }
 
-// CheckReadiness fails the test unless exactly the given checks of the path fail.
+// CheckReadiness fails the test if the failing checks of the path are not exactly the given ones.
 func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
 	want := map[string]bool{}
@@ -64,7 +64,7 @@ func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	}
 }
 
-// AwaitReadiness waits until exactly the given checks of /readyz fail.
+// AwaitReadiness waits until the failing checks of /readyz are exactly the given ones.
 func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
 	t.Helper()
 	testkit.Eventually(t, Patience, "exactly the expected checks of /readyz fail", func() bool {

@@ -8,7 +8,7 @@ type variant struct {
 	cause, what, fix string
 }
 
-// and returns a finding for a signature with two mistakes.
+// The method and returns one finding for a signature that contains the mistakes of both variants.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}

@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// readSig is a decoded signature. mac is nil if the signature could not be decoded. The length of
-// mac depends on the hash that the partner used.
+// readSig is a decoded signature. The field mac is nil if the signature could not be decoded. The
+// length of mac depends on the hash that the partner used.
 type readSig struct {
 	mac   []byte
 	wrong finding
@@ -200,8 +200,8 @@ func readTimestamp(text string, now time.Time) sentTime {
 	return out
 }
 
-// outside returns a finding that states how far a timestamp is from the service's clock. age is in
-// seconds.
+// The function outside returns a finding that states how far a timestamp is from the service's clock.
+// The parameter age is in seconds.
 func outside(age int64) finding {
 	const again = "Sign each post, including a retry, just before you send it."
 	if age > 0 {

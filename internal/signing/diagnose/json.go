@@ -162,7 +162,8 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	return node{text: fmt.Sprint(token)}, nil
 }
 
-// write appends n in the style s. It stops soon after maxWritten bytes.
+// write appends the JSON value n to the slice out, in the style s. It stops soon after maxWritten
+// bytes.
 func (s style) write(out []byte, n node, depth int) []byte {
 	switch {
 	case len(out) > maxWritten:

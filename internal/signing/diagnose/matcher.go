@@ -46,8 +46,8 @@ func (t *matcher) hmac(message []byte) int {
 	})
 }
 
-// any returns the index of the first secret for which sum returns the signature, or -1. Comparisons take
-// constant time and continue after a match.
+// The method any returns the index of the first secret for which the function sum returns the partner's
+// signature, or -1. Comparisons take constant time and continue after a match.
 func (t *matcher) any(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
