@@ -96,7 +96,7 @@ func TestPriceForRoundsOnce(t *testing.T) {
 	}
 	const want = `%s/GB/urgent: 1.29 GBP
   base                  0.5     = 0.5    rule 1: every lead
-  urgency multiplier    × 1.29  = 0.645  rule 2: urgency urgent
+  urgency multiplier    × 1.29  = 0.645  rule 2: urgency: urgent
   partner's adjustment  +100%%   = 1.29
 `
 	got := table.ExplainFor(0, 0, Urgent, 10_000)

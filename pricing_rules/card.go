@@ -57,14 +57,14 @@ const (
 	MaxNote = 200
 )
 
-// Selector describes the cells that the rule applies to, such as "industry plumber, country GB".
+// Selector describes the cells that the rule applies to, such as "industry: plumber, country: GB".
 func (r Rule) Selector() string {
 	var parts []string
 	for _, part := range []struct{ name, value string }{
 		{"industry", r.Industry}, {"category", r.Category}, {"country", r.Country}, {"urgency", r.Urgency},
 	} {
 		if part.value != "" {
-			parts = append(parts, part.name+" "+part.value)
+			parts = append(parts, part.name+": "+part.value)
 		}
 	}
 	if len(parts) == 0 {

@@ -180,7 +180,7 @@ func TestBasesRoundTrip(t *testing.T) {
 				row.Base = Base{Minor: rapid.Int64Range(1, MaxAmount).Draw(t, "minor"), Direct: true}
 				line.Minor = row.Base.Minor
 			case 1:
-				row.Base, row.Source = Base{Minor: 4560}, "category home-services, country GB"
+				row.Base, row.Source = Base{Minor: 4560}, "category: home-services, country: GB"
 			}
 			rows, want = append(rows, row), append(want, line)
 		}

@@ -52,7 +52,7 @@ func (fs *flaws) problems(t *Table) Problems {
 	var problems Problems
 	for _, f := range fs.order {
 		for _, where := range t.areas(fs.spots[f]) {
-			p := Problem{File: t.card.File, Rule: int(f.rule) - 1, Message: t.describe(f) + ": " + where}
+			p := Problem{File: t.card.File, Rule: int(f.rule) - 1, Message: "for " + where + ", " + t.describe(f)}
 			if f.rule != 0 {
 				p.Line = t.rule(f.rule).Line
 			}
@@ -71,7 +71,7 @@ func (t *Table) describe(f flaw) string {
 	case tooMuch:
 		return fmt.Sprintf("the price is above %s %s; lower it or add a ceiling", decimal(MaxAmount), f.currency)
 	default: // crossed
-		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s %s from %s",
+		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s %s set by %s",
 			decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
 			decimal(t.rule(f.other).Ceiling[f.currency]), f.currency, t.card.place(int(f.other)-1))
 	}
@@ -123,7 +123,7 @@ func (t *Table) shape(spots []cellIndex) string {
 				codes = append(codes, t.index.markets.list[other].Code)
 			}
 		}
-		parts = append(parts, some(codes, t.index.markets.Len(), "every country")+" ("+classesText(mask)+")")
+		parts = append(parts, some(codes, t.index.markets.Len(), "all countries")+" ("+classesText(mask)+")")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -135,7 +135,7 @@ func classesText(mask uint8) string {
 			names = append(names, class.String())
 		}
 	}
-	return some(names, Classes, "every urgency")
+	return some(names, Classes, "all urgencies")
 }
 
 // industriesText lists the given industries. If they are exactly the industries of one category, it
@@ -151,13 +151,13 @@ func (t *Table) industriesText(list []int) string {
 	}
 	outside := func(industry int) bool { return tax.categoryOf[industry] != category }
 	if len(list) == size && size > 1 && size < tax.Len() && !slices.ContainsFunc(list, outside) {
-		return "every industry of " + tax.categories[category].Slug
+		return "all industries of " + tax.categories[category].Slug
 	}
 	slugs := make([]string, len(list))
 	for i, industry := range list {
 		slugs[i] = tax.industries[industry].Slug
 	}
-	return some(slugs, tax.Len(), "every industry")
+	return some(slugs, tax.Len(), "all industries")
 }
 
 // The function some lists the first few names and states how many more there are. The parameter all is

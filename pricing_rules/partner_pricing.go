@@ -31,19 +31,19 @@ func (e PartnerExclusion) Covers(industry, category, country string) bool {
 		(e.Country == "" || e.Country == country)
 }
 
-// String formats the exclusion in the form that ParseExclusion expects, such as "industry plumber,
-// country FR".
+// String formats the exclusion in a form that ParseExclusion accepts, such as "industry: plumber,
+// country: FR".
 func (e PartnerExclusion) String() string {
 	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
 }
 
-// ParseExclusion parses an exclusion, such as "industry plumber, country FR". It returns an error if the
-// industry or category does not exist.
+// ParseExclusion parses an exclusion, such as "industry: plumber, country: FR". The colons can be left
+// out. ParseExclusion returns an error if the industry or category does not exist.
 func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
-		words := strings.Fields(part)
+		words := strings.Fields(strings.Replace(part, ":", " ", 1))
 		if len(words) != 2 {
-			return e, fmt.Errorf("%s is not an exclusion; write it as in “industry plumber, country FR”",
+			return e, fmt.Errorf("%s is not an exclusion; write exclusions as in “industry: plumber, country: FR”",
 				quoted(strings.TrimSpace(part)))
 		}
 		if err := e.set(words[0], words[1], tax); err != nil {
@@ -59,7 +59,7 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
 	if into == nil {
-		return fmt.Errorf("%s must be industry, category or country", quoted(what))
+		return fmt.Errorf("instead of %s, write industry, category or country", quoted(what))
 	}
 	if *into != "" {
 		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)
@@ -71,7 +71,7 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 		return fmt.Errorf("%s %s is not in the taxonomy", what, quoted(name))
 	case what == "country":
 		if name = strings.ToUpper(name); !isCountry(name) {
-			return fmt.Errorf("country %s is not two letters, such as FR", quoted(name))
+			return fmt.Errorf("country %s is not a two-letter code, such as FR", quoted(name))
 		}
 	}
 	*into = name

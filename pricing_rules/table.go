@@ -116,7 +116,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 		}
 		ix.add(s, i, rule, func(field, effect string, with int) {
 			problems = append(problems, src.problem(i, field, fmt.Sprintf(
-				"%s for %s is already set by %s; keep one", effect, rule.Selector(), src.card.place(with))))
+				"%s for “%s” is already set by %s; keep one", effect, rule.Selector(), src.card.place(with))))
 		})
 	}
 	t := &Table{

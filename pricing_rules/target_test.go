@@ -122,9 +122,9 @@ func TestTargets(t *testing.T) {
 		t.Errorf("got %+v from %+v with target %v", moved, rule, target)
 	}
 	for want, target := range map[string]Target{
-		"every lead":                {},
-		"category home, country FR": target,
-		"industry plumber, country GB, urgency urgent": rule.Target(),
+		"every lead":                  {},
+		"category: home, country: FR": target,
+		"industry: plumber, country: GB, urgency: urgent": rule.Target(),
 	} {
 		if got := target.String(); got != want {
 			t.Errorf("%+v: got %q, want %q", target, got, want)

@@ -17,7 +17,7 @@ func partnerPrices() map[string]templ.Component {
 		Head:       head("Prices"),
 		Adjustment: "+5.25",
 		Cap:        "400",
-		Exclusions: "industry roofer, country DE\ncategory legal-services",
+		Exclusions: "industry: roofer, country: DE\ncategory: legal-services",
 		LeadsToday: 1204,
 		Capped:     true,
 		Changed:    ago(9 * 24 * time.Hour),
@@ -31,7 +31,7 @@ func partnerPrices() map[string]templ.Component {
 				Market:   pricingrules.Market{Code: "GB"},
 				Cell:     pricingrules.Cell{Minor: 4799, Currency: money.GBP},
 				Steps: []pricingrules.Step{
-					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry plumber, country GB", Note: "Higher demand in the UK"},
+					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry: plumber, country: GB", Note: "Higher demand in the UK"},
 					{Name: "partner's adjustment", Effect: "+5.25%", Value: "47.994", Rule: -1},
 					{Name: "rounding", Effect: "half to even", Value: "47.99", Rule: -1},
 				},

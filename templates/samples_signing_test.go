@@ -19,7 +19,7 @@ func partnerSigning() map[string]templ.Component {
 		Modes:       modes(),
 		Mode:        "report only",
 		Shared:      true,
-		SharedWords: "37 partners use this option. The maximum is 100",
+		SharedWords: "At most 100 partners can use this option. 37 partners use it now",
 		Accounts:    accounts(),
 		Version:     12,
 		StepUp:      asked,
@@ -37,7 +37,7 @@ func partnerSigning() map[string]templ.Component {
 		Posts:    1204,
 		Accounts: []partnersview.ForecastRow{{Identifier: "harbour", Posts: 1204}},
 	}
-	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "No more partners can use this option. Turn it off for another partner first.", "100 partners use this option. The maximum is 100"
+	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "No more partners can use this option. Turn it off for another partner first.", "At most 100 partners can use this option. 100 partners use it now"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), partnersview.Forecast{}, nil
 	conflict.Conflict = &ui.Conflict{
 		Actor:   "Mary Somerville",

@@ -100,7 +100,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	}
 	steps := []view.Step{
 		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "Rate card", More: h.cardLink(k, l.CardVersion)},
+		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "Rate card:", More: h.cardLink(k, l.CardVersion)},
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {

@@ -115,7 +115,7 @@ func TestLeadPage(t *testing.T) {
 	for role, c := range map[models.Role]struct{ has, lacks []string }{
 		models.Finance:        {[]string{entries, back, `data-run="none"`, noSteps}, nil},
 		models.Auditor:        {[]string{entries}, []string{back, noSteps}},
-		models.AccountManager: {[]string{"<span class=\"main\">Base</span>", `href="/pricing/versions/1"`}, []string{entries, back, noSteps}},
+		models.AccountManager: {[]string{"<span class=\"main\">Base price</span>", `href="/pricing/versions/1"`}, []string{entries, back, noSteps}},
 		models.PricingManager: {nil, []string{entries, back, noSteps, "/leads/find"}},
 	} {
 		p := s.SignedInAs(t, role).Get(t, page)

@@ -88,7 +88,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 		},
 		{
 			Title:       "Share integration details",
-			Text:        "Send the partner its base URL, its secret and the link to its documentation page. The page lists the partnerIds and all errors with their fixes, and includes complete code samples.",
+			Text:        "Send the partner its base URL, its secret and the link to its documentation page. The page lists the partnerIds, explains how to fix each error, and includes complete code samples.",
 			Done:        docs != "",
 			Detail:      docs,
 			ActionURL:   head.URL + "/link",

@@ -50,8 +50,8 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if err != nil {
 		return err
 	}
-	v.SharedWords = fmt.Sprintf("%s this option. The maximum is %d",
-		web.CountText(int64(used), false, "partner uses", "partners use"), partners.MaxSharedBaseURL)
+	v.SharedWords = fmt.Sprintf("At most %d partners can use this option. %s it now",
+		partners.MaxSharedBaseURL, web.CountText(int64(used), false, "partner uses", "partners use"))
 	if used >= partners.MaxSharedBaseURL && !p.SharedBaseURL {
 		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}

@@ -86,7 +86,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		v.File = ui.Download{
 			URL:   v.URL + "/file",
 			Label: "Download CSV",
-			Holds: web.CountText(e.Rows, false, "entry", "entries") + ". Contains no personal data.",
+			Holds: "The file contains " + web.CountText(e.Rows, false, "entry", "entries") + " and no personal data.",
 		}
 	}
 	return v, nil

@@ -30,7 +30,7 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: ui.Sentence(web.CountText(n, more, "entry", "entries")) + ". Contains no personal data.",
+		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + " and no personal data.",
 	}
 	e.Large = more
 	return e

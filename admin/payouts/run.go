@@ -87,7 +87,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
 			Label: "Download payments CSV",
-			Holds: web.CountText(int64(r.Payouts), false, "payment", "payments") + ". Contains legal names.",
+			Holds: "The file contains " + web.CountText(int64(r.Payouts), false, "payment", "payments") + " and the payees' legal names.",
 		}
 	}
 	if r.State == models.RunPreparing {

@@ -80,7 +80,8 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: "Contains the entries that this statement pays (" + ui.Number(entries) + ") and, after the payout run is paid, the payment. Contains no personal data.",
+			Holds: "The file contains the entries that this statement pays (" + web.CountText(entries, false, "entry", "entries") +
+				") and, once the payout run is paid, the payment. It contains no personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

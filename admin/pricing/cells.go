@@ -177,7 +177,7 @@ func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	switch d.State {
 	case models.RateCardDraft:
 		if !k.May(web.WritePricing) {
-			return "Your roles allow you to view this draft, but not change it."
+			return "Your roles allow you to view this draft, but not to change it."
 		}
 		return ""
 	case models.RateCardSubmitted:

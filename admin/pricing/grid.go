@@ -8,6 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -67,11 +68,11 @@ func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.Grid
 	g := view.PriceGrid{
 		Caption:   "Prices by industry, " + viewText(v),
 		Market:    v.Country,
-		PriceHead: "Price, " + v.Urgency + " urgency",
+		PriceHead: "Price for " + v.Urgency + " urgency",
 		State:     ui.ListState{Filtered: true},
 	}
 	if v.Urgency == "" {
-		g.PriceHead = "Price, standard urgency"
+		g.PriceHead = "Price for standard urgency"
 	}
 	if market, ok := h.Prices.Markets().ByCode(v.Country); ok {
 		g.Currency = h.Prices.Markets().At(market).Currency.String()
@@ -96,8 +97,10 @@ func gridRow(row ratecard.GridRow) view.PriceRow {
 	case row.Base.Direct:
 		r.Base, r.Was = base, row.Base.Minor
 	case base != "":
-		r.Inherited, r.Source = base, "from "+row.Source
-		if !strings.Contains(row.Source, "country ") {
+		r.Inherited, r.Source = base, "inherited from "+row.Source
+		if row.Source == (pricingrules.Target{}).String() {
+			r.Source = "inherited from the rule for every lead"
+		} else if !strings.Contains(row.Source, "country: ") {
 			r.Source += ", any country"
 		}
 	}
@@ -111,17 +114,17 @@ func rowKey(row ratecard.GridRow) string {
 	return row.Target.Industry
 }
 
-// viewText describes a view of the grid, such as "GB, any urgency, category trades".
+// viewText describes a view of the grid, such as "country: GB, any urgency, category: trades".
 func viewText(v ratecard.GridView) string {
-	words := []string{v.Country, "any urgency"}
+	words := []string{"country: " + v.Country, "any urgency"}
 	if v.Urgency != "" {
-		words[1] = v.Urgency
+		words[1] = "urgency: " + v.Urgency
 	}
 	if v.Category != "" {
-		words = append(words, "category "+v.Category)
+		words = append(words, "category: "+v.Category)
 	}
 	if v.Search != "" {
-		words = append(words, "“"+web.Short(v.Search)+"”")
+		words = append(words, "industry: “"+web.Short(v.Search)+"”")
 	}
 	return strings.Join(words, ", ")
 }

@@ -38,7 +38,7 @@ func TestPreview(t *testing.T) {
 	at := web.DraftURL(card.ID) + "?tab=preview"
 	p := d.Get(t, at)
 	p.Expect(t, "the preview", http.StatusOK,
-		`data-problems="1"`, "100 GBP", "industry roofer, country GB", `data-inversions="1"`, `data-cell="plumber/US/emergency"`,
+		`data-problems="1"`, "100 GBP", "industry: roofer, country: GB", `data-inversions="1"`, `data-cell="plumber/US/emergency"`,
 		"91.20", "45.60", "+100.0%", `data-state="outlier"`, `data-change="excluded"`, `data-change="unpriced"`, `data-outliers="16"`, "25%")
 	expectChanges(t, p, 21)
 	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
@@ -80,7 +80,7 @@ func TestPreview(t *testing.T) {
 	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK,
 		`data-empty="none"`, `data-state="complete"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
-	reader.Expect(t, "as an auditor", http.StatusOK, "industry roofer, country GB")
+	reader.Expect(t, "as an auditor", http.StatusOK, "industry: roofer, country: GB")
 	if strings.Contains(reader.Body, "/rules/") {
 		t.Error("as an auditor: got a link to a form")
 	}
@@ -258,13 +258,13 @@ func TestPriceALead(t *testing.T) {
 	elsewhere := markets.At(markets.Index([2]byte{'Z', 'Z'})).Name
 	d.Get(t, at).Expect(t, "the form", http.StatusOK, `id="order"`, `<option value="plumber">`)
 	for query, wants := range map[string][]string{
-		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency",
+		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry: plumber", "urgency: emergency",
 			`href="/pricing/versions/1"`},
 		"industry=plumber": {"45.60", "United Kingdom"},
 		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
 		"industry=plumber&country=ZZ":                                           {elsewhere},
 		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
-		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry plumber, country GB"},
+		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry: plumber, country: GB"},
 		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10%", "Harbour Leads"},
 		"industry=plumber&country=IE&partner=harbour-leads":                     {`data-state="own_exclusion"`},
 	} {

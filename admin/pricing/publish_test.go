@@ -110,7 +110,7 @@ func TestPublishAfterNewerVersion(t *testing.T) {
 	}
 	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
 	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`,
-		"industry plumber, country GB", "50.00 GBP")
+		"industry: plumber, country: GB", "50.00 GBP")
 	if strings.Contains(updated.Body, "country IE") {
 		t.Error("got a conflict for a change on only one side")
 	}
@@ -122,7 +122,7 @@ func TestPublishAfterNewerVersion(t *testing.T) {
 	d.Post(t, web.DraftURL(mine.ID)+"/publish", form).ExpectRedirect(t, "/pricing/versions/3")
 	for name, c := range map[string]struct{ country, want string }{
 		"theirs": {"GB", "70.00"},
-		"mine":   {"IE", "industry plumber, country IE"},
+		"mine":   {"IE", "industry: plumber, country: IE"},
 	} {
 		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
 	}

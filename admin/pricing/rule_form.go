@@ -19,8 +19,8 @@ import (
 // effects and each currency, such as base-GBP.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
-	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
-	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price before partner adjustments."},
+	{Name: "floor", Label: "Floor", Hint: "The lowest price, before the partner's adjustment."},
+	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price, before the partner's adjustment."},
 }
 
 func ruleForm(r pricingrules.Rule) url.Values {

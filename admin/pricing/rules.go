@@ -98,9 +98,9 @@ func effectTexts(r pricingrules.Rule) (words []string) {
 	for _, one := range []struct {
 		name    string
 		amounts pricingrules.Amounts
-	}{{"base", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
+	}{{"base price", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
 		if text := amountText(one.amounts); text != "" {
-			words = append(words, one.name+" "+text)
+			words = append(words, one.name+": "+text)
 		}
 	}
 	if r.Multiplier != 0 {

@@ -25,7 +25,7 @@ func TestRules(t *testing.T) {
 		t.Fatalf("got base %d, want 5800", base)
 	}
 	list := d.Get(t, d.DraftURL+"?tab=rules&q=scarce")
-	if !strings.Contains(list.Body, "industry plumber, country GB") ||
+	if !strings.Contains(list.Body, "industry: plumber, country: GB") ||
 		!strings.Contains(list.Body, "58.00 GBP") || strings.Count(list.Body, `class="main"`) != 1 {
 		t.Fatalf("got rules %s", list.Text())
 	}
@@ -67,7 +67,7 @@ func TestRuleFormRejectsRules(t *testing.T) {
 	d := admintest.NewConsoleWithDraft(t)
 	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity ||
-		!slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry plumber, country GB") {
+		!slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry: plumber, country: GB") {
 		t.Errorf("duplicate rule: got status %d: %s", p.Status, p.Text())
 	}
 	for field, text := range map[string]string{
@@ -104,7 +104,7 @@ func TestRulesList(t *testing.T) {
 	f := url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "floor-GBP": {"900"}}
 	d.Post(t, d.DraftURL+"/rules/new", f).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	wrong := d.Get(t, d.DraftURL+"?tab=rules&only=wrong")
-	if !strings.Contains(wrong.Body, "industry plumber, country GB") ||
+	if !strings.Contains(wrong.Body, "industry: plumber, country: GB") ||
 		strings.Count(wrong.Body, `class="main"`) != 1 || len(wrong.Values("data-problem")) == 0 {
 		t.Errorf("got rules with problems %s", wrong.Text())
 	}

@@ -146,12 +146,12 @@ var coverages = []ui.Option{
 	{
 		Value: string(reconcile.FileCoverage),
 		Label: "Leads covered by the file",
-		Hint:  "Only leads in currencies and accounts that occur in the file. Other leads are reported as left out.",
+		Hint:  "Compares only leads in currencies and accounts that occur in the file. Other leads are reported as left out.",
 	},
 	{
 		Value: string(reconcile.FullCoverage),
 		Label: "All leads in the period",
-		Hint:  "Leads in all currencies and accounts. Each lead that is not in the file is reported as missing.",
+		Hint:  "Compares leads in all currencies and accounts. Each lead that is not in the file is reported as missing.",
 	},
 }
 

@@ -52,7 +52,7 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 		Errors:   mistakes,
 		MaxBytes: reconcile.MaxFile,
 		TooLarge: errFileSize.Message,
-		Limits:   fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
+		Limits:   fmt.Sprintf("The file can have at most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
 	}))
 }
 

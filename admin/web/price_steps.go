@@ -1,8 +1,6 @@
 package web
 
 import (
-	"strings"
-
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -12,9 +10,9 @@ import (
 func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
 		step := ui.ExplainStep{
-			Name:   ui.Sentence(s.Name),
-			Effect: s.Effect,
-			Value:  atLeastCents(s.Value),
+			Name:   ui.StepName(s.Name),
+			Effect: ui.StepEffect(s.Name, s.Effect, e.Cell.Currency.String()),
+			Value:  ui.AtLeastCents(s.Value),
 			Rule:   s.Selector,
 			Note:   s.Note,
 		}
@@ -24,13 +22,4 @@ func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (st
 		steps = append(steps, step)
 	}
 	return steps
-}
-
-// atLeastCents pads a decimal to at least two decimal places.
-func atLeastCents(decimal string) string {
-	if decimal == "" {
-		return ""
-	}
-	whole, cents, _ := strings.Cut(decimal, ".")
-	return whole + "." + cents + strings.Repeat("0", max(0, 2-len(cents)))
 }

@@ -24,7 +24,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"signature_missing":            {"no signature", "The partner must sign every post, unless you accept unsigned posts on the Signing tab."},
 	"timestamp_format":             {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
 	"timestamp_missing":            {"no timestamp", "Send X-Timestamp with every signed post."},
-	"timestamp_window":             {"timestamp more than 300 s off", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
+	"timestamp_window":             {"timestamp off by more than 300 s", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
 	"too_many":                     {"too many requests", "Wait for the number of seconds in Retry-After."},
 	"unknown_partner":              {"unknown base URL", "Use the base URL exactly as it was issued."},
 	"not_found":                    {"unknown URL", "Use the base URL exactly as it was issued."},

@@ -10,7 +10,7 @@ import (
 func PingsTile(all, rejected int64) ui.StatTile {
 	note := ""
 	if all > 0 {
-		note = "including " + ui.Number(rejected) + " rejected"
+		note = "including " + CountText(rejected, false, "rejected ping", "rejected pings")
 	}
 	return ui.StatTile{Name: "pings", Label: "Pings", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
@@ -22,7 +22,7 @@ func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 		note = "of " + CountText(pings, false, "ping", "pings")
 	}
 	if priced < pings {
-		note += "; the rest got no price"
+		note += " (the others got no price)"
 	}
 	return ui.StatTile{Name: "accepted", Label: "Priced", Value: Share(priced, pings), Note: note, URL: url}
 }
@@ -31,7 +31,7 @@ func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 func PostsTile(all, retries, rejected int64) ui.StatTile {
 	note := ""
 	if all > 0 {
-		note = "including " + CountText(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
+		note = "including " + CountText(retries, false, "retry", "retries") + " and " + CountText(rejected, false, "rejected post", "rejected posts")
 	}
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }

@@ -203,7 +203,7 @@ func importInvalid(t *testing.T, p *platform) {
 		"unknown currency":   {"rules:\n  - base: {XXX: 5}", []string{":2: ", `"XXX"`}},
 		"duplicate currency": {"rules:\n  - base: {GBP: 5, GBP: 6}", []string{":2: ", `"GBP"`}},
 		"no currency":        {"rules:\n  - base: 45.6", []string{":2: "}},
-		"overlapping rules":  {"rules:\n  - industry: plumber\n    base: {GBP: 5}\n  - industry: plumber\n    base: {GBP: 6}", []string{":5: ", "industry plumber"}},
+		"overlapping rules":  {"rules:\n  - industry: plumber\n    base: {GBP: 5}\n  - industry: plumber\n    base: {GBP: 6}", []string{":5: ", "industry: plumber"}},
 		"several errors":     {"rules:\n  - base: {GBP: -1}\n  - industry: plumbr\n    multiplier: 0", []string{":2: ", ":3: ", ":4: "}},
 		"50 MB":              {strings.Repeat("rules: []\n", 5<<20), []string{"5 MB"}},
 	} {
@@ -329,7 +329,7 @@ func explainPrices(t *testing.T, p *platform) {
 	}{
 		{[]string{"--version", "1"}, []string{"plumber/GB/standard: 45.6 GBP\n", "base"}},
 		{nil, []string{"plumber/GB/standard: 46 GBP\n"}},
-		{[]string{"--urgency", "urgent"}, []string{"plumber/GB/urgent: 62.4 GBP\n", "× 1.2", "urgency urgent"}},
+		{[]string{"--urgency", "urgent"}, []string{"plumber/GB/urgent: 62.4 GBP\n", "× 1.2", "urgency: urgent"}},
 		{[]string{"--urgency", "whenever"}, []string{"plumber/GB/standard: 46 GBP\n"}},
 		{[]string{"--partner", p.partner(0).slug}, []string{"plumber/GB/standard: 46 GBP\n"}},
 		{[]string{"--partner", p.partner(1).slug}, []string{"plumber/GB/standard: 48.42 GBP\n", "+5.25%", "= 48.415"}},

@@ -239,7 +239,7 @@ func TestPrices(t *testing.T) {
 		"adjustment": {-500, `[]`, nil, "&{PartnerPricing:{Adjustment:-500 Exclusions:[]} DailyLeadCap:0 AgreedAt:"},
 		"cap":        {0, `[]`, 7, "&{PartnerPricing:{Adjustment:0 Exclusions:[]} DailyLeadCap:7 AgreedAt:"},
 		"exclusions": {0, `[{"industry":"plumber","country":"GB"},{"category":"legal-services"}]`, nil,
-			"&{PartnerPricing:{Adjustment:0 Exclusions:[industry plumber, country GB category legal-services]} DailyLeadCap:0 AgreedAt:"},
+			"&{PartnerPricing:{Adjustment:0 Exclusions:[industry: plumber, country: GB category: legal-services]} DailyLeadCap:0 AgreedAt:"},
 	} {
 		p := o.partner(t, slug)
 		o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, now())`,

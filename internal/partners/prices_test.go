@@ -66,10 +66,10 @@ func TestSetPricing(t *testing.T) {
 	e, before, after, _ := o.lastEvent(t)
 	if e.Action != "partner.prices" || e.ObjectID != id.Format(id.Partner, p.ID) || *e.PartnerID != p.ID ||
 		!maps.Equal(before, map[string]any{"adjustment": "+0%", "daily_cap": "", "exclusions": ""}) ||
-		!maps.Equal(after, map[string]any{"adjustment": "+5.25%", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
+		!maps.Equal(after, map[string]any{"adjustment": "+5.25%", "daily_cap": "40", "exclusions": "industry: plumber, country: FR; category: legal-services"}) {
 		t.Errorf("audit event %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
-	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
+	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry: plumber, country: FR category: legal-services]} DailyLeadCap:40 AgreedAt:"
 	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); !strings.HasPrefix(got, want) {
 		t.Errorf("the directory contains %s, want %s", got, want)
 	}
@@ -77,7 +77,7 @@ func TestSetPricing(t *testing.T) {
 	if own.Version != 1 || own.Unread || !own.ChangedAt.Equal(o.clock.Now()) {
 		t.Errorf("got %+v", own)
 	}
-	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\ncategory legal-services"}) {
+	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry: plumber, country: FR\ncategory: legal-services"}) {
 		t.Errorf("Form() = %+v", f)
 	}
 	wantError(t, "no change", set(scope.System, p.ID, 1, own.Form()), "", "")

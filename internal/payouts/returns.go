@@ -28,7 +28,7 @@ var Reasons = []struct {
 	{models.NoConsent, "the consumer did not agree to be contacted"},
 	{models.WrongService, "the consumer wants a different service"},
 	{models.OutsideArea, "the location is outside the buyer's service area"},
-	{models.NotACustomer, "the person is not a customer but, for example, a competitor or a job seeker"},
+	{models.NotACustomer, "the person is a competitor, a job seeker or otherwise not a customer"},
 	{models.Fraud, "the lead is fake"},
 	{models.OtherReason, "another reason (describe it in the evidence)"},
 }

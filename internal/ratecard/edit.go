@@ -152,7 +152,7 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRu
 			return nil, err
 		}
 		if err := checkBase(one.Minor); err != nil {
-			return nil, apperr.New(apperr.Invalid, "amount", one.Target.String()+": "+apperr.As(err).Message)
+			return nil, apperr.New(apperr.Invalid, "amount", "“"+one.Target.String()+"”: "+apperr.As(err).Message)
 		}
 	}
 	return func(_ models.RateCard, sh *draftRules) error {
@@ -194,17 +194,17 @@ func checkBase(minor int64) error {
 
 func baseText(t pricingrules.Target, c money.Currency, minor int64) string {
 	if minor == 0 {
-		return "Removed the base price for " + t.String()
+		return "Removed the base price of “" + t.String() + "”"
 	}
-	return "Set the base price for " + t.String() + " to " + money.Amount{Minor: minor, Currency: c}.String()
+	return "Set the base price of “" + t.String() + "” to " + money.Amount{Minor: minor, Currency: c}.String()
 }
 
 // PutRule replaces the rule at a position. If the parameter position is 0, PutRule adds a rule.
 func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position int, rule pricingrules.Rule) error {
 	rule.Line = 0
-	what := "Added a rule for " + rule.Selector()
+	what := "Added the rule “" + rule.Selector() + "”"
 	if position != 0 {
-		what = "Changed the rule for " + rule.Selector()
+		what = "Changed the rule “" + rule.Selector() + "”"
 	}
 	_, err := s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		if position == 0 {

@@ -137,7 +137,7 @@ func TestSetBases(t *testing.T) {
 		Target: pricingrules.Target{Industry: "roofer", Country: "GB"},
 		Minor:  pricingrules.MaxAmount + 1,
 	}))
-	rejected(t, err, apperr.Invalid, "amount", "industry roofer")
+	rejected(t, err, apperr.Invalid, "amount", "industry: roofer")
 	w.has(t, card.ID,
 		numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 
@@ -174,7 +174,7 @@ func TestPutAndDropRule(t *testing.T) {
 
 	version := w.now(t, card.ID).RowVersion
 	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
-	rejected(t, err, apperr.Invalid, "rules", "industry plumber", "rule 2")
+	rejected(t, err, apperr.Invalid, "rules", "industry: plumber", "rule 2")
 	for _, wrong := range []pricingrules.Rule{
 		{Industry: "plumber"},
 		{Industry: "plumber", Category: "home-services", Multiplier: 1},
@@ -194,8 +194,8 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
 	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // a draft can contain cells without a price
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].Summary, "industry roofer, country FR") ||
-		!strings.Contains(edits[2].Summary, "industry plumber") {
+	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].Summary, "industry: roofer, country: FR") ||
+		!strings.Contains(edits[2].Summary, "industry: plumber") {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit",
@@ -222,7 +222,7 @@ func TestReplace(t *testing.T) {
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
 	rejected(t, err, apperr.Conflict, "changed")
 	_, err = w.Replace(t.Context(), card.ID, now.RowVersion, "Clash", everywhere(5, a, a))
-	rejected(t, err, apperr.Invalid, "rules", "industry plumber")
+	rejected(t, err, apperr.Invalid, "rules", "industry: plumber")
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	must(t, err)
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))

@@ -69,11 +69,11 @@ func TestGrid(t *testing.T) {
 	}{
 		{rows, pricingrules.Target{Category: "home-services", Country: "GB"}, 2000, true, "", "", ""},
 		{rows, pricingrules.Target{Category: "automotive", Country: "GB"}, 1000, false, "every lead", "", ""},
-		{rows, plumbers, 3000, false, "industry plumber", "30.00 GBP", "5.00 GBP"},
+		{rows, plumbers, 3000, false, "industry: plumber", "30.00 GBP", "5.00 GBP"},
 		{rows, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 2000, false,
-			"category home-services, country GB", "20.00 GBP", "5.00 GBP"},
+			"category: home-services, country: GB", "20.00 GBP", "5.00 GBP"},
 		{rows, pricingrules.Target{Industry: "roofer", Country: "GB"}, 2000, false,
-			"category home-services, country GB", "excluded", "5.00 GBP"},
+			"category: home-services, country: GB", "excluded", "5.00 GBP"},
 		{urgent, pricingrules.Target{
 			Industry: "plumber",
 			Country:  "GB",
@@ -83,7 +83,7 @@ func TestGrid(t *testing.T) {
 			Industry: "locksmith",
 			Country:  "GB",
 			Urgency:  "urgent",
-		}, 2000, false, "category home-services, country GB", "30.00 GBP", "5.00 GBP"},
+		}, 2000, false, "category: home-services, country: GB", "30.00 GBP", "5.00 GBP"},
 		{french, pricingrules.Target{Industry: "plumber", Country: "FR"}, 1000, false, "every lead", "10.00 EUR", ""},
 	} {
 		row := find(c.rows, c.target)
@@ -185,7 +185,7 @@ func TestBulkChangeOfDraft(t *testing.T) {
 		return w.Grid(compiled, nil, view)
 	}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
-	rejected(t, err, apperr.Invalid, "amount", "industry roofer, country GB")
+	rejected(t, err, apperr.Invalid, "amount", "industry: roofer, country: GB")
 	view.Search = "lock"
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
 	if err != nil || rules != len(grid())-1 || rules == 0 {

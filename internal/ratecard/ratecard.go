@@ -98,7 +98,7 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 		now := s.clock.Now()
 		card := models.RateCard{
 			ID: id.New(now), State: models.RateCardDraft, Author: "pingpost", UpdatedBy: "pingpost",
-			Note: "The shipped rate card.", CreatedAt: now, UpdatedAt: now,
+			Note: "The initial rate card, shipped with pingpost.", CreatedAt: now, UpdatedAt: now,
 		}
 		if err := tx.Create(&card).Error; err != nil {
 			return err

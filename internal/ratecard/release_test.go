@@ -85,7 +85,7 @@ func TestPublishRejectsInvalidCard(t *testing.T) {
 		"no change":          {`SELECT $1::uuid`, nil},
 		"only another order": {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, nil},
 		"gap":                {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"EUR", "FR, BE, DE, AT"}},
-		"conflicting rules":  {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry plumber"}},
+		"conflicting rules":  {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry: plumber"}},
 		"removed industry":   {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith"`}},
 		"price of 0":         {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"}},
 	} {

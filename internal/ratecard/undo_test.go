@@ -39,7 +39,7 @@ func TestUndo(t *testing.T) {
 		w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0,
 			pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
 	had := w.rules(t, card.ID)
-	rejected(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency urgent")
+	rejected(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency: urgent")
 	w.has(t, card.ID, had)
 
 	second := w.last(t, card.ID)

@@ -76,7 +76,7 @@ func TestComparisonByCrashedCommand(t *testing.T) {
 	}
 	looked := false
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
-		if phase != "reading the file" {
+		if phase != "reading rows" {
 			return
 		}
 		looked = true
@@ -102,7 +102,7 @@ func TestCommandKeepsNewerComparison(t *testing.T) {
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	overtaken := false
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
-		if !overtaken && phase == "reading the file" {
+		if !overtaken && phase == "reading rows" {
 			overtaken = true
 			o.DB.Exec(t, `UPDATE reconciliations SET row_version = row_version + 1 WHERE id = $1`, r.ID)
 		}

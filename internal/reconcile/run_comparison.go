@@ -173,7 +173,7 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, re
 			return postgres.Translate(err)
 		}
 	}
-	source := &copyReader{from: list, report: func(rows int64) { report("reading the file", rows, int64(r.Profile.Rows)) }}
+	source := &copyReader{from: list, report: func(rows int64) { report("reading rows", rows, int64(r.Profile.Rows)) }}
 	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
 		if source.err != nil && !errors.Is(source.err, io.EOF) {
 			return source.err

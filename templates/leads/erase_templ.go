@@ -70,7 +70,7 @@ func Erase(v EraseView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">This permanently erases the contact record and its key, the lookup digests, the postcodes, the details of the consent, the ping, and all notes about this lead. It cannot be undone.</p><p>The lead ID, the price, the ledger entries, and the fact and time of consent remain. If the lead is returned later, its contact data is no longer available for the decision.</p></div><form class=\"form\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">This permanently erases the contact record and its key, the lookup digests, the postcodes, the details of the consent, the ping, and all notes about this lead. This cannot be undone.</p><p>The lead ID, the price, the ledger entries, and the fact and time of consent remain. If the lead is returned later, its contact data is no longer available for the decision.</p></div><form class=\"form\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -164,7 +164,7 @@ func leadErasure(e Erasure, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if e.At.IsZero() {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p class=\"text-sm max-w-3xl mb-3\">This erasure is pending, because the erasure journal cannot be written. It is carried out as soon as the journal can be written. Until then, the contact record cannot be revealed.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p class=\"text-sm max-w-3xl mb-3\">This erasure is pending, because the erasure journal cannot be written. The personal data is erased as soon as the journal can be written. Until then, the contact record cannot be revealed.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -225,7 +225,7 @@ func leadErasure(e Erasure, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("By").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem(e.byLabel()).Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -348,6 +348,13 @@ func leadErasure(e Erasure, now time.Time) templ.Component {
 		}
 		return nil
 	})
+}
+
+func (e Erasure) byLabel() string {
+	if e.At.IsZero() {
+		return "Requested by"
+	}
+	return "Erased by"
 }
 
 func (e Erasure) state() string {

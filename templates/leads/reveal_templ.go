@@ -116,7 +116,7 @@ func Reveal(v RevealView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "reveal", Name: "note", Label: "Note", Type: "textarea", Optional: true, Value: v.Note, Hint: "For example, the ID of the return or a case number. Do not enter personal data. Users who may reveal this lead, and auditors, can read the note.", Error: v.Errors.For("note")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "reveal", Name: "note", Label: "Note", Type: "textarea", Optional: true, Value: v.Note, Hint: "For example, the ID of the return or a case number. Do not enter personal data. The note can be read by auditors, and by users who may reveal this lead's contact data.", Error: v.Errors.For("note")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -227,7 +227,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "For testing. Leads are processed as usual, but earn nothing and are deleted after 7 days. They are counted on the partner's Traffic tab, but not on the overview. The account type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "An account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days. They are counted on the partner's Traffic tab, but not on the overview. The account type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -281,12 +281,12 @@ func accountDefault(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Default {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It receives all pings that are sent to the partner's base URL, and the posts without a <code>partnerId</code>. To change this, make another account the default.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It receives all pings that are sent to the partner's base URL, and all of the partner's posts without a <code>partnerId</code>. To change this, make another account the default.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if !v.New {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "The default account receives all pings that are sent to the partner's base URL, and the posts without a partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "The default account receives all pings that are sent to the partner's base URL, and all of the partner's posts without a partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,7 +297,7 @@ func accountDefault(v AccountFormView) templ.Component {
 
 func (v AccountFormView) nameHint() string {
 	if v.New {
-		return "Shown in the console. Defaults to the partnerId."
+		return "The name shown in the console. If you leave it empty, the partnerId is shown instead."
 	}
 	return ""
 }
@@ -309,7 +309,7 @@ func (v AccountFormView) forecastText() string {
 	case v.Forecast.Posts == 0:
 		return "This account had no accepted posts in the last 24 hours."
 	default:
-		return "Unsigned posts in the last 24 hours: " + ui.Number(v.Forecast.Unsigned) + " of " + ui.Number(v.Forecast.Posts) + "."
+		return "In the last 24 hours, " + ui.Number(v.Forecast.Unsigned) + " of " + ui.Plural(v.Forecast.Posts, "post was", "posts were") + " unsigned."
 	}
 }
 

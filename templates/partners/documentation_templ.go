@@ -55,7 +55,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">Each partner has a documentation page with its base URL and accounts. The page explains signing, industries, the sandbox, and all errors with their fixes. It includes complete code samples, but no secrets. Anyone with the link can read it without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">Each partner has a documentation page with its base URL and accounts. The page explains signing, industries, the sandbox, and how to fix each error. It includes complete code samples, but no secrets. Anyone with the link can read the page without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -165,7 +165,7 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>The link was shown only when it was created. If the partner has lost it, create a new one.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>The link was shown only once, when it was created. If the partner has lost the link, create a new one.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -42,7 +42,7 @@ type PartnerRow struct {
 func (v PartnersView) columns() []ui.Column {
 	return []ui.Column{
 		{Label: "Name", Sort: v.SortName}, {Label: "Status"}, {Label: "Manager"}, {Label: "Signing"},
-		{Label: "Leads, 30 d", Sort: v.SortLeads, Number: true}, {Label: "Payout, 30 d", Number: true}, {Label: "Last traffic", Sort: v.SortSeen},
+		{Label: "Leads (30 d)", Sort: v.SortLeads, Number: true}, {Label: "Payout (30 d)", Number: true}, {Label: "Last traffic", Sort: v.SortSeen},
 	}
 }
 
@@ -435,7 +435,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Leads, 30 d").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Leads (30 d)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -481,7 +481,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Payout, 30 d").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Payout (30 d)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -140,7 +140,7 @@ func SecretCreated(v SecretCreatedView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p>The documentation link. It was shown only once, so create a new one if the partner does not have it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p>The documentation link. It was shown only once, when it was created. If the partner does not have the link, create a new one.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

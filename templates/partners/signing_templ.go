@@ -23,7 +23,7 @@ type PartnerSigningView struct {
 	Mode         string // current mode: "required", "report only", "off" or "required (default)"
 	Shared       bool
 	SharedLocked string // reason why the shared base URL cannot be turned on; empty if it can
-	SharedWords  string // "37 partners use this option. The maximum is 100"
+	SharedWords  string // "At most 100 partners can use this option. 37 partners use it now"
 	Forecast     Forecast
 	Accounts     []AccountRow
 	Version      int
@@ -191,7 +191,7 @@ func (f Forecast) Of(identifier string) ForecastRow {
 	return ForecastRow{}
 }
 
-var forecastColumns = []ui.Column{{Label: "Account"}, {Label: "Signing"}, {Label: "Posts, 24 h", Number: true}, {Label: "Unsigned", Number: true}, {Label: "Last unsigned"}}
+var forecastColumns = []ui.Column{{Label: "Account"}, {Label: "Signing"}, {Label: "Posts (24 h)", Number: true}, {Label: "Unsigned posts", Number: true}, {Label: "Last unsigned post"}}
 
 func forecastTable(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -403,7 +403,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Posts, 24 h").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Posts (24 h)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -467,7 +467,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Last unsigned").Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Last unsigned post").Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

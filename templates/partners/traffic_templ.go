@@ -125,7 +125,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">Response times</h2><p class=\"hint\">p50, p95 and p99 latency as measured by the service, excluding network time.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">Response times</h2><p class=\"hint\">The p50, p95 and p99 columns show the time within which 50%, 95% and 99% of the responses were sent. The times are measured by the service and exclude network time.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

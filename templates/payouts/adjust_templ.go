@@ -206,7 +206,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "why", Label: "Reason", Type: "textarea", Value: v.Why, Hint: "Shown to the partner on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "why", Label: "Reason", Type: "textarea", Value: v.Why, Hint: "Shown to the partner on the statement and in the statement's CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -303,7 +303,7 @@ func returnDecision(v ReturnView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Reason for your decision", Type: "textarea", Value: v.Answer, Optional: true, OptionalNote: "required to reject", Hint: "If you accept the return, the partner sees the return reason and this text on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Reason for your decision", Type: "textarea", Value: v.Answer, Optional: true, OptionalNote: "required if you reject the return", Hint: "If you accept the return, the partner sees the return reason and this text on the statement and in the statement's CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -632,7 +632,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cutoff", Label: "Cutoff (UTC)", Type: "datetime-local", Value: v.Cutoff, Autocomplete: "off", Hint: "Defaults to the end of last month.", Error: v.Errors.For("cutoff")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cutoff", Label: "Cutoff (UTC)", Type: "datetime-local", Value: v.Cutoff, Autocomplete: "off", Hint: "The default is the end of last month.", Error: v.Errors.For("cutoff")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

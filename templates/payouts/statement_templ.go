@@ -767,13 +767,13 @@ func (v StatementView) outcomeText(a StatementAccount) string {
 	case v.cancelled():
 		return "The payout run was cancelled. The balance is carried forward to the next one."
 	case a.Outcome == "pays" && v.State == "paid":
-		return "Paid in this payout run."
+		return "The amount was paid in this payout run."
 	case a.Outcome == "pays":
-		return "To be paid in this payout run after approval."
+		return "After approval, the amount will be paid in this payout run."
 	case a.Outcome == "below_minimum":
-		return "Carried forward to the next payout run, because the amount is below the minimum payout of " + ui.Amount(v.Minimum) + " " + v.Currency + "."
+		return "The amount is carried forward to the next payout run, because it is below the minimum payout of " + ui.Amount(v.Minimum) + " " + v.Currency + "."
 	case a.Outcome == "negative":
-		return "Carried forward and deducted from later earnings, because the amount is negative."
+		return "The amount is carried forward and deducted from later earnings, because it is negative."
 	case v.State == "paid":
 		return "The net amount is zero. Nothing is carried forward."
 	default:

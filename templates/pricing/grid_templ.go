@@ -16,7 +16,7 @@ type PriceGrid struct {
 	Action    string // the URL that a cell is posted to, empty if read-only
 	Market    string // the market's code, such as "GB"
 	Currency  string
-	PriceHead string // a column heading, such as "Price, standard urgency"
+	PriceHead string // a column heading, such as "Price for standard urgency"
 	Rows      []PriceRow
 	State     ui.ListState
 }

@@ -617,7 +617,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 	})
 }
 
-const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. If two rules are still tied, one for a specific country wins. If they are still tied then, one for a specific urgency wins."
+const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. Between two rules for the same industry or category, the one that names a country wins. If both or neither name a country, the one that names an urgency wins."
 
 // precedence explains which rule wins.
 func precedence() templ.Component {

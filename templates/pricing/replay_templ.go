@@ -682,7 +682,7 @@ func replayResult(r ReplayResult) templ.Component {
 }
 
 func (r ReplayResult) partnerText() string {
-	words := "Largest change in payout first. Pings without a partner are not included."
+	words := "The rows are sorted by the change in payout, with the largest change first. Pings that did not identify a partner are not included."
 	if r.MorePartners > 0 {
 		words += " " + ui.Plural(r.MorePartners, "more row is", "more rows are") +
 			" not shown, because the change is smaller or you do not have access to the partner."
@@ -1230,7 +1230,7 @@ func replayLimits() templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The recorded value is before the arrow. The value calculated with the draft is after the arrow. “Priced” is the share of pings that get a price. “Offered” is the total price offered for them, and “Payout” is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">If a ping got no price because the partner was not active or had reached its cap, it gets no price in the replay either.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without recorded pings, only leads are included.</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The recorded value is before the arrow. The value calculated with the draft is after the arrow. “Priced” is the share of pings that get a price. “Offered” is the total price offered for these pings, and “Payout” is the total price of the delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">If a ping got no price because the partner was not active or had reached its cap, it gets no price in the replay either.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time of the ping.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period. Under heavy load, some pings are not recorded. For days without recorded pings, only leads are included.</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

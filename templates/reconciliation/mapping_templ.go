@@ -365,15 +365,15 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "from", Label: "First day (UTC)", Type: "date", Value: f.From, Optional: true, OptionalNote: "optional with a date column", Error: v.Errors.For("from")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "from", Label: "First day (UTC)", Type: "date", Value: f.From, Optional: true, OptionalNote: "optional if you choose a date column", Error: v.Errors.For("from")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "to", Label: "Last day (UTC)", Type: "date", Value: f.To, Optional: true, OptionalNote: "optional with a date column", Error: v.Errors.For("to")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "to", Label: "Last day (UTC)", Type: "date", Value: f.To, Optional: true, OptionalNote: "optional if you choose a date column", Error: v.Errors.For("to")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</div><p class=\"hint\">Both days are included. If you choose a date column, you can leave both fields empty to use its first and last dates.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</div><p class=\"hint\">Both days are included. If you choose a date column and leave both fields empty, the period is from the first to the last date in that column.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -360,7 +360,7 @@ func KeyList() templ.Component {
 			templ_7745c5c3_Var18 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<dl class=\"keys\"><dt>Go to the page's search field, or to “Jump to an ID” if the page has none</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Open the dialog to jump to an ID or page</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>Show keyboard shortcuts</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close the dialog or menu</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<dl class=\"keys\"><dt>Go to the page's search field, or to “Jump to an ID” if the page has no search field</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Open the dialog to jump to an ID or page</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>Show keyboard shortcuts</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close the dialog or menu</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

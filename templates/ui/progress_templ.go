@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 // JobStatus is the state and progress of a job.
 type JobStatus struct {
 	State       string // "waiting", "running", "done", "failed" or "cancelled"; "" if there is no job
-	Phase       string // the current phase, such as "reading the file"
+	Phase       string // the current phase, such as "reading rows"
 	Done, Total int64  // Total is 0 until it is known
 	Failure     string
 	StopURL     string // POST: cancels the job; empty if the user may not cancel it

@@ -32,7 +32,7 @@ func TrafficChart(steps []TrafficStep, head, words string) Chart {
 		c.Summary = fmt.Sprintf("%s and %s %s", Plural(pings, "ping", "pings"), Plural(posts, "post", "posts"), words)
 	}
 	if busiest.Pings > 0 {
-		c.Summary += fmt.Sprintf(". Busiest: %s, with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
+		c.Summary += fmt.Sprintf(". The peak was %s (UTC), with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
 	}
 	c.Summary += "."
 	return c

@@ -196,7 +196,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	pricing.Open(h.URL + partner + "?tab=prices")
 	pricing.Type(`input[name="adjustment"]`, "+5.25")
 	pricing.Type(`input[name="cap"]`, "400")
-	pricing.Type(`textarea[name="exclusions"]`, "industry roofer, country DE\ncategory legal-services")
+	pricing.Type(`textarea[name="exclusions"]`, "industry: roofer, country: DE\ncategory: legal-services")
 	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
 	check(pricing, "partner-prices")
 	pricing.Type(`input[name="cap"]`, " leads")

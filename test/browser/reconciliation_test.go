@@ -173,7 +173,7 @@ func runningComparison(b admintest.ConsoleWithDeliveries, t *testing.T) (at stri
 	at = b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
 	b.Exec(t, `INSERT INTO jobs (kind, object_id, partner_id, enqueued_by, state, phase, done, total, enqueued_at, started_at, heartbeat_at, river_job_id)
-		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the file', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
+		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading rows', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
 	return at
 }
 

@@ -89,7 +89,7 @@ func unexplained(signed string) finding {
 	return finding{
 		"unexplained",
 		"The signature matches none of the partner's secrets. None of the common mistakes explains the difference.",
-		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If the partner's program signs these bytes, it uses a secret that does not belong to this partner. Compare the last characters of its secret with those of the partner's secrets.",
+		fmt.Sprintf("Compare the bytes that the partner's program signs with the bytes that the service expects: %d bytes that begin with %s. If they are the same, the program uses a secret that does not belong to this partner. In that case, compare the last characters of the program's secret with those of the partner's secrets.",
 			len(signed), begins),
 	}
 }
