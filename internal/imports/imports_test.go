@@ -28,6 +28,7 @@ var layers = map[string]int{
 	"internal/scope":            0,
 	"internal/journal":          0,
 	"internal/clientaddr":       0,
+	"internal/aeszip":           0,
 	"internal/csvcell":          0,
 	"internal/yamldoc":          0,
 	"migrations":                0,
@@ -73,6 +74,7 @@ var layers = map[string]int{
 	"templates/payouts":         6,
 	"templates/pricing":         6,
 	"templates/reconciliation":  6,
+	"templates/requests":        6,
 	"templates/staff":           6,
 	"templates":                 7, // contains only tests
 	"admin/web":                 6,
@@ -87,6 +89,7 @@ var layers = map[string]int{
 	"admin/payouts":        7,
 	"admin/pricing":        7,
 	"admin/reconciliation": 7,
+	"admin/requests":       7,
 	"admin/search":         7,
 	"admin/staff":          7,
 	"api/docs":             7,
