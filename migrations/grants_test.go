@@ -25,13 +25,18 @@ var granted = map[string]string{
 
 	"partner_price_proposals": "SELECT INSERT DELETE",
 
-	"leads":           "SELECT INSERT",
-	"lead_keys":       "SELECT INSERT",
-	"lead_checks":     "SELECT INSERT UPDATE",
-	"consents":        "SELECT INSERT",
-	"lead_events":     "SELECT INSERT",
-	"lead_reveals":    "SELECT INSERT",
-	"erasures":        "SELECT INSERT",
+	"leads":        "SELECT INSERT",
+	"lead_keys":    "SELECT INSERT",
+	"lead_checks":  "SELECT INSERT UPDATE",
+	"consents":     "SELECT INSERT",
+	"lead_events":  "SELECT INSERT",
+	"lead_reveals": "SELECT INSERT",
+	"erasures":     "SELECT INSERT",
+
+	"privacy_requests":        "SELECT INSERT DELETE",
+	"privacy_request_leads":   "SELECT INSERT DELETE",
+	"privacy_request_notices": "SELECT INSERT DELETE",
+
 	"erasure_entries": "SELECT", // and insertable, below
 	"erasure_journal": "SELECT",
 	"ledger_entries":  "SELECT", // and insertable, below
@@ -85,9 +90,12 @@ var granted = map[string]string{
 // updatable contains the columns that the service's role may change in tables where it may not
 // change the whole row. For example, a lead's price and partner are written once.
 var updatable = map[string]string{
-	"partners":        "name legal_name address tax_id contacts payment_terms status signing_mode shared_base_url account_manager notes row_version updated_at",
-	"accounts":        "name is_default status signing_mode row_version updated_at",
-	"partner_links":   "revoked_at",
+	"partners":      "name legal_name address tax_id contacts payment_terms status signing_mode shared_base_url account_manager notes row_version updated_at",
+	"accounts":      "name is_default status signing_mode row_version updated_at",
+	"partner_links": "revoked_at",
+
+	"privacy_requests": "due_on identity identity_note identity_by identity_by_id identity_at extension_reason extended_at outcome ground outcome_note closed_by closed_at file_id",
+
 	"signing_secrets": "sealed digest state expires_at revoked_at",
 	"vault_logins":    "counts_until",
 	"staff":           "email name status password_hash totp_sealed totp_at totp_step row_version updated_at",

@@ -48,7 +48,7 @@ var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
-	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md",
+	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md", "how-to/answer-privacy-requests.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -144,6 +144,14 @@ func TestTutorials(t *testing.T) {
 	if out := r.follow(t, "how-to/erase-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "Erased "+delivered.LeadID) ||
 		!strings.Contains(out, "Entries: 1") || !strings.Contains(out, "Entries replayed: 0") {
 		t.Errorf("erase-contact-data.md printed %s", out)
+	}
+
+	p.partner(0).deliver(t)
+	if err := os.WriteFile(filepath.Join(r.dir, "address.txt"), []byte(personal+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := r.follow(t, "how-to/answer-privacy-requests.md"); !strings.Contains(out, "Erased 1 lead.") || strings.Count(out, "privacy request pr_") != 2 {
+		t.Errorf("answer-privacy-requests.md printed %s", out)
 	}
 
 	r.follow(t, "tutorials/onboard-a-partner.md")

@@ -76,7 +76,7 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 // older backup. The keys of these leads must not be changed until the leads are erased again.
 func (k *keyServices) checkErasures(ctx context.Context) error {
 	j := journal.Open(k.cfg.Privacy.ErasureJournal)
-	return privacy.NewService(k.db, k.wrappers.Readers, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
+	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.

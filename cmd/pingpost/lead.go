@@ -273,6 +273,6 @@ func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error)
 	if err != nil {
 		return err
 	}
-	settings := privacy.Settings{RevealsPerDay: cfg.Privacy.RevealsPerDay}
-	return use(privacy.NewService(db, keys.Readers, journal.Open(cfg.Privacy.ErasureJournal), clock.System{}, settings).By(audit.Operator))
+	j := journal.Open(cfg.Privacy.ErasureJournal)
+	return use(privacy.NewService(db, keys.Readers, platform, j, clock.System{}, app.PrivacySettings(cfg)).By(audit.Operator))
 }

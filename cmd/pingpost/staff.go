@@ -90,7 +90,7 @@ func staffCreate() *cobra.Command {
 		var password string
 		if *fromStdin {
 			var err error
-			if password, err = readLine(c.InOrStdin()); err != nil {
+			if password, err = readLine(c.InOrStdin(), "password"); err != nil {
 				return err
 			}
 		}
@@ -131,14 +131,15 @@ func staffCreate() *cobra.Command {
 	return c
 }
 
-func readLine(in io.Reader) (string, error) {
+// readLine reads the first line of standard input. what is what the line contains, such as "password".
+func readLine(in io.Reader, what string) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" {
-		return "", apperr.New(apperr.Invalid, "password", "There is no password on standard input.")
+		return "", apperr.New(apperr.Invalid, what, "There is no "+what+" on standard input.")
 	}
 	return line, nil
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
 )
@@ -90,8 +92,17 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	return f.Message, true
 }
 
-func (a *App) newPrivacy() {
+// PrivacySettings returns the settings of the privacy service.
+func PrivacySettings(cfg *config.Config) privacy.Settings {
+	p := cfg.Privacy
+	return privacy.Settings{
+		RevealsPerDay: p.RevealsPerDay, RequireApproval: p.RequireApproval, RequestDays: cfg.Retention.RequestsDays,
+		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+	}
+}
+
+func (a *App) newPrivacy(platform *keyring.Keys) {
 	a.erasures = newErasures(a.registry)
 	p := a.cfg.Privacy
-	a.privacy = privacy.NewService(a.db, a.keys.Readers, journal.Open(p.ErasureJournal), a.clock, privacy.Settings{RevealsPerDay: p.RevealsPerDay})
+	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, journal.Open(p.ErasureJournal), a.clock, PrivacySettings(a.cfg))
 }

@@ -65,6 +65,7 @@ retention:
   pings_days: 90
   rejections_per_partner: 200
   traffic_days: 400
+  requests_days: 365
 console:
   second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "privacy", "auditor"]
   session_idle: 30m
@@ -76,6 +77,10 @@ payouts:
 privacy:
   reveals_per_day: 50
   erasure_journal: ""
+  require_approval: false
+  controller: ""
+  purposes: "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us."
+  recipients: "Companies that offer what you asked for."
 log:
   level: "info"
   format: "json"

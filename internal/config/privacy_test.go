@@ -1,6 +1,9 @@
 package config
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPrivacyValidate(t *testing.T) {
 	for reveals, want := range map[int][]string{0: {"privacy.reveals_per_day"}, 1: nil, 10_000: nil, 10_001: {"privacy.reveals_per_day"}} {
@@ -12,6 +15,14 @@ func TestErasureJournalIsAbsolute(t *testing.T) {
 	for path, want := range map[string][]string{"": nil, "/srv/erasures": nil, "erasures": {"privacy.erasure_journal"}, "./erasures": {"privacy.erasure_journal"}} {
 		checkProblems(t, (&Privacy{RevealsPerDay: 1, ErasureJournal: path}).Validate(), want...)
 	}
+}
+
+func TestExportTextsAreLimited(t *testing.T) {
+	long := strings.Repeat("x", maxExportText)
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate())
+	long += "x"
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate(),
+		"privacy.controller", "privacy.purposes", "privacy.recipients")
 }
 
 // A node that serves only the partner API cannot be configured to decrypt with Vault.

@@ -13,10 +13,14 @@ type Retention struct {
 	// For how many days the traffic counters by minute are stored, 1 to 3650. With the default, a month
 	// can be compared with the same month of the previous year.
 	TrafficDays int
+
+	// For how many days closed privacy requests are stored, 1 to 3650. They contain lead IDs, but no
+	// contact data.
+	RequestsDays int
 }
 
 func defaultRetention() Retention {
-	return Retention{PingsDays: 90, RejectionsPerPartner: 200, TrafficDays: 400}
+	return Retention{PingsDays: 90, RejectionsPerPartner: 200, TrafficDays: 400, RequestsDays: 365}
 }
 
 func (r *Retention) fields() []field {
@@ -24,6 +28,7 @@ func (r *Retention) fields() []field {
 		whole("pings_days", &r.PingsDays),
 		whole("rejections_per_partner", &r.RejectionsPerPartner),
 		whole("traffic_days", &r.TrafficDays),
+		whole("requests_days", &r.RequestsDays),
 	}
 }
 
@@ -34,5 +39,6 @@ func (r *Retention) Validate() error {
 	between(&ps, "retention.pings_days", r.PingsDays, 1, tenYears)
 	between(&ps, "retention.rejections_per_partner", r.RejectionsPerPartner, 1, 10_000)
 	between(&ps, "retention.traffic_days", r.TrafficDays, 1, tenYears)
+	between(&ps, "retention.requests_days", r.RequestsDays, 1, tenYears)
 	return ps.asError()
 }

@@ -31,6 +31,7 @@ const (
 
 	Adjustment     Kind = "ad_"
 	Reconciliation Kind = "rn_"
+	PrivacyRequest Kind = "pr_"
 )
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

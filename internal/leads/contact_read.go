@@ -24,8 +24,15 @@ var (
 	ErrDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record is damaged and cannot be decrypted. Tell an operator.")
 )
 
-const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
-	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1 WHERE l.id = $1`
+const encryptedContactSQL = `SELECT l.id, l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
+	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
+
+// OpenedContact is the contact record of a lead, or the reason why it cannot be decrypted: ErrErased or
+// ErrDamaged.
+type OpenedContact struct {
+	Contact Contact
+	Err     error
+}
 
 // Contact decrypts the contact record of a lead. The caller must first record why the contact record is
 // read.
@@ -34,31 +41,63 @@ const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l
 // or is damaged, it returns ErrErased or ErrDamaged. If the keys cannot be used at the moment, it
 // returns an Unavailable error.
 func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
-	c := encryptedContact{lead: lead}
-	e := &c.envelope
-	var state models.LeadState
-	err := s.pool.QueryRow(ctx, encryptedContactSQL, lead).Scan(&c.partner, &state, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(c.partner):
-		return Contact{}, ErrNotFound
-	case err != nil:
-		return Contact{}, postgres.Translate(err)
-	case state == models.LeadErased:
-		return Contact{}, ErrErased
-	case e.Wrapped == nil:
-		return Contact{}, ErrDamaged
-	}
-	opened := keys.Unwrap(ctx, [][]byte{e.Wrapped})
-	defer clear(opened)
-	if err := opened[0].Err; err != nil {
-		if errors.Is(err, envelope.ErrNotWrapped) {
-			return Contact{}, ErrDamaged.WithCause(err)
-		}
-		return Contact{}, errKeys.WithCause(err)
-	}
-	contact, err := c.open(opened[0].Key)
+	all, err := s.Contacts(ctx, sc, []uuid.UUID{lead}, keys)
 	if err != nil {
-		return Contact{}, ErrDamaged.WithCause(err)
+		return Contact{}, err
 	}
-	return contact, nil
+	c, ok := all[lead]
+	if !ok {
+		return Contact{}, ErrNotFound
+	}
+	return c.Contact, c.Err
+}
+
+// Contacts decrypts the contact records of leads. Leads that are not in the scope are missing from the
+// result. The caller must first record the reason for reading them.
+//
+// Errors: Unavailable if the keys cannot be used.
+func (s *Store) Contacts(ctx context.Context, sc scope.Scope, ids []uuid.UUID, keys *envelope.Wrappers) (map[uuid.UUID]OpenedContact, error) {
+	result := make(map[uuid.UUID]OpenedContact, len(ids))
+	rows, err := s.pool.Query(ctx, encryptedContactSQL, postgres.PlanEachTime, ids)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	var sealed []encryptedContact
+	var wrapped [][]byte
+	var c encryptedContact
+	var state models.LeadState
+	e := &c.envelope
+	_, err = pgx.ForEachRow(rows, []any{&c.lead, &c.partner, &state, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped}, func() error {
+		switch {
+		case !sc.Allows(c.partner):
+		case state == models.LeadErased:
+			result[c.lead] = OpenedContact{Err: ErrErased}
+		case e.Wrapped == nil:
+			result[c.lead] = OpenedContact{Err: ErrDamaged}
+		default:
+			sealed, wrapped = append(sealed, c), append(wrapped, e.Wrapped)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	opened := keys.Unwrap(ctx, wrapped)
+	defer clear(opened)
+	for i, c := range sealed {
+		err := opened[i].Err
+		if err != nil && !errors.Is(err, envelope.ErrNotWrapped) {
+			return nil, errKeys.WithCause(err)
+		}
+		var contact Contact
+		if err == nil {
+			contact, err = c.open(opened[i].Key)
+		}
+		if err != nil {
+			result[c.lead] = OpenedContact{Err: ErrDamaged.WithCause(err)}
+			continue
+		}
+		result[c.lead] = OpenedContact{Contact: contact}
+	}
+	return result, nil
 }

@@ -72,14 +72,21 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 // FindEmail returns a consumer's leads by email address. It ignores the letter case, and accepts the
 // domain in Unicode or ASCII form. The search is recorded in the audit log, without the address.
 func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
-	if !payload.IsEmail(strings.TrimSpace(address)) {
-		return SearchResult{}, invalidField("email", "Enter a complete email address, such as name@example.com.")
+	digests, err := o.emailDigests(address)
+	if err != nil {
+		return SearchResult{}, err
 	}
-	var digests [][]byte
+	return o.find(ctx, sc, "email", digests)
+}
+
+func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
+	if !payload.IsEmail(strings.TrimSpace(address)) {
+		return nil, invalidField("email", "Enter a complete email address, such as name@example.com.")
+	}
 	for _, form := range payload.EmailForms(address) {
 		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
 	}
-	return o.find(ctx, sc, "email", digests)
+	return digests, nil
 }
 
 // FindPhone returns a consumer's leads by phone number. The number either begins with + and the country
@@ -87,9 +94,17 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 // FindPhone also searches for the number as typed, because numbers that are not valid in their country
 // are stored as sent.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
+	digests, err := o.phoneDigests(number, country)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	return o.find(ctx, sc, "phone", digests)
+}
+
+func (o *Reader) phoneDigests(number, country string) ([][]byte, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
-		return SearchResult{}, invalidField("country",
+		return nil, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")
 	}
 	digests := o.keys.Digests(keyring.Lookup, []byte(number))
@@ -98,10 +113,55 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(text))...)
 	}
 	if !ok && !strings.ContainsAny(number, "0123456789") {
-		return SearchResult{}, invalidField("phone",
+		return nil, invalidField("phone",
 			"Enter a phone number with + and the country code, or as dialled in the country.")
 	}
-	return o.find(ctx, sc, "phone", digests)
+	return digests, nil
+}
+
+// Person identifies a consumer by email address, phone number or both.
+type Person struct {
+	Email   string
+	Phone   string
+	Country string // of a phone number without +, as a two-letter code
+}
+
+// PersonLead is one of a consumer's leads.
+type PersonLead struct{ ID, Partner uuid.UUID }
+
+// FindPerson returns all leads at all partners that have the person's email address or phone number,
+// newest first. Unlike FindEmail and FindPhone, it has no limit and does not write to the audit log.
+//
+// Errors: Invalid at the field email, phone or country.
+func (o *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, err error) {
+	var emails, phones [][]byte
+	if p.Email != "" {
+		if emails, err = o.emailDigests(p.Email); err != nil {
+			return nil, err
+		}
+	}
+	if p.Phone != "" {
+		if phones, err = o.phoneDigests(p.Phone, p.Country); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := o.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		first, end := quote.IDRange(part.From, part.Until)
+		rows, err := o.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, emails, phones, part.From, part.Until)
+		if err != nil {
+			return nil, postgres.Translate(err)
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PersonLead])
+		if err != nil {
+			return nil, postgres.Translate(err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 func invalidField(field, message string) error {
@@ -114,6 +174,12 @@ func invalidField(field, message string) error {
 const findPersonSQL = `SELECT received_at, id FROM (
 		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
+
+// allOfPersonSQL selects all of a consumer's leads in a period.
+const allOfPersonSQL = `SELECT id, partner_id FROM (
+		SELECT id, partner_id, received_at FROM leads WHERE email_digest = ANY ($3) AND id >= $1 AND id < $2
+		UNION SELECT id, partner_id, received_at FROM leads WHERE phone_digest = ANY ($4) AND id >= $1 AND id < $2 OFFSET 0) l
+	WHERE received_at >= $5 AND received_at < $6 ORDER BY id DESC`
 
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }
 

@@ -1,7 +1,9 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -171,20 +173,30 @@ func (s *Service) Erasures(ctx context.Context, before int64, size int) (all []R
 		q = q.Where("sequence < ?", before)
 	}
 	var rows []models.Erasure
-	if err := q.Find(&rows).Error; err != nil || len(rows) == 0 {
+	if err := q.Find(&rows).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
+	return s.receipts(ctx, rows)
+}
+
+// receipts returns the receipts of erasures, in the order of the erasures.
+func (s *Service) receipts(ctx context.Context, erased []models.Erasure) (all []Receipt, err error) {
+	if len(erased) == 0 {
+		return nil, nil
+	}
+	bySequence := func(a, b models.Erasure) int { return cmp.Compare(a.Sequence, b.Sequence) }
+	first, last := slices.MinFunc(erased, bySequence), slices.MaxFunc(erased, bySequence)
 	var entries []models.ErasureEntry
-	err = s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence BETWEEN ? AND ?", rows[len(rows)-1].Sequence, rows[0].Sequence).Find(&entries).Error
+	err = s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence BETWEEN ? AND ?", first.Sequence, last.Sequence).Find(&entries).Error
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
-	bySequence := map[int64]models.ErasureEntry{}
+	entryOf := map[int64]models.ErasureEntry{}
 	for _, e := range entries {
-		bySequence[e.Sequence] = e
+		entryOf[e.Sequence] = e
 	}
-	for _, e := range rows {
-		all = append(all, receipt(e, bySequence[e.Sequence]))
+	for _, e := range erased {
+		all = append(all, receipt(e, entryOf[e.Sequence]))
 	}
 	return all, nil
 }

@@ -192,8 +192,17 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 	}
 }
 
+// deleteExportsSQL deletes the exports for consumers that contain a lead of an entry.
+const deleteExportsSQL = `DELETE FROM files WHERE id IN (SELECT r.file_id FROM privacy_requests r
+	WHERE r.file_id IS NOT NULL AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = ?))`
+
 func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
-	return postgres.Translate(s.db.Gorm.WithContext(ctx).Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error)
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error; err != nil {
+			return err
+		}
+		return tx.Exec(deleteExportsSQL, sequence).Error
+	})
 }
 
 // Replayed is the result of ReplayErasures.

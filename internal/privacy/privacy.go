@@ -11,22 +11,31 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Settings limits what staff may do.
+// Settings limits what staff may do, and contains the texts of exports.
 type Settings struct {
-	RevealsPerDay int // limit for each user
+	RevealsPerDay   int  // limit for each user
+	RequireApproval bool // whether a privacy request needs two users
+	RequestDays     int  // for which closed privacy requests are stored
+	Controller      string
+	Purposes        string
+	Recipients      string
 }
 
 // Service reads and erases personal data on behalf of a user.
 type Service struct {
 	db       *postgres.DB
 	leads    *leads.Store
+	reader   *leads.Reader
+	files    *blobstore.Store
 	keys     *envelope.Wrappers
 	journal  journal.Store
 	clock    clock.Clock
@@ -34,10 +43,15 @@ type Service struct {
 	by       audit.Actor
 }
 
-// NewService returns a service. It decrypts contact records with keys, and records erasures in j. If j
-// is nil, erasures are rejected.
-func NewService(db *postgres.DB, keys *envelope.Wrappers, j journal.Store, c clock.Clock, s Settings) *Service {
-	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, journal: j, clock: c, settings: s, by: audit.Service}
+// NewService returns a service. It decrypts contact records with keys, searches for people and seals exports
+// with the platform keys, and records erasures in j. If j is nil, erasures are rejected.
+func NewService(
+	db *postgres.DB, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store, c clock.Clock, s Settings,
+) *Service {
+	return &Service{
+		db: db, leads: leads.NewStore(db.Pool), reader: leads.NewReader(db, platform, c), files: blobstore.NewStore(db, platform, c),
+		keys: keys, journal: j, clock: c, settings: s, by: audit.Service,
+	}
 }
 
 // By returns a Service that acts on behalf of the given actor.
@@ -50,14 +64,16 @@ func (s *Service) By(who audit.Actor) *Service {
 // MaxNote is the maximum number of characters in a note.
 const MaxNote = 2000
 
-// plainNote trims and checks a note. It replaces CRLF line breaks, which browsers send, with LF.
-func plainNote(value string) (string, error) {
+func plainNote(value string) (string, error) { return plainText("note", value) }
+
+// plainText trims and checks the text of a field. It replaces CRLF line breaks, which browsers send, with LF.
+func plainText(field, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
 	case utf8.RuneCountInString(value) > MaxNote:
-		return "", invalid("note", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", MaxNote))
+		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", MaxNote))
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f }):
-		return "", invalid("note", apperr.InvalidValue, "This text contains a control character. Type it again.")
+		return "", invalid(field, apperr.InvalidValue, "This text contains a control character. Type it again.")
 	}
 	return value, nil
 }

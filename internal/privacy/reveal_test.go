@@ -43,7 +43,7 @@ func newRig(t *testing.T) rig {
 }
 
 func newService(d *testkit.Database, p *testkit.Platform, j journal.Store) *privacy.Service {
-	return privacy.NewService(d.DB, p.Wrappers, j, p.Time, privacy.Settings{RevealsPerDay: perDay})
+	return privacy.NewService(d.DB, p.Wrappers, p.Keys, j, p.Time, privacy.Settings{RevealsPerDay: perDay, RequestDays: 365})
 }
 
 // contact is the personal data of the lead that deliver delivers.
@@ -179,7 +179,7 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(silent{local}), nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(silent{local}), r.Keys, nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
 	got, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal})
 	if got != "" || rejection(err) != "unavailable keys" || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("got %q, %v", got, err)
@@ -193,7 +193,7 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 func TestRevealThatCannotSucceed(t *testing.T) {
 	r := newRig(t)
 	lead, name := r.deliver(t, contact), models.ContactName
-	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Keys, nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
 	if _, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "unavailable cannot_decrypt" {
 		t.Errorf("without keys: %v", err)
 	}

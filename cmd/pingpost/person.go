@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+)
+
+func personCommand() *cobra.Command {
+	return group("person", "Find, export or erase the data of a consumer", personFind(), personExport(), personErase())
+}
+
+// termHelp explains how a person is specified.
+const termHelp = "The email address or phone number is read from standard input, so that it does not appear in the\nprocess list or in the shell's history."
+
+// termFlags are the flags that specify a person.
+type termFlags struct{ by, country string }
+
+func newTermFlags(c *cobra.Command) *termFlags {
+	f := &termFlags{}
+	c.Flags().StringVar(&f.by, "by", "email", "find the person by `WHAT`: email or phone")
+	c.Flags().StringVar(&f.country, "country", "", "the two-letter `COUNTRY` of a phone number that does not start with +")
+	return f
+}
+
+// read reads the email address or phone number from standard input.
+func (f *termFlags) read(c *cobra.Command) (p leads.Person, err error) {
+	what := "email address"
+	if f.by == "phone" {
+		what = "phone number"
+	}
+	if f.by != "email" && f.by != "phone" {
+		return p, usageError{errors.New("--by must be email or phone")}
+	}
+	term, err := readLine(c.InOrStdin(), what)
+	if err != nil {
+		return p, err
+	}
+	if f.by == "email" {
+		return leads.Person{Email: strings.TrimSpace(term)}, nil
+	}
+	return leads.Person{Phone: strings.TrimSpace(term), Country: strings.ToUpper(f.country)}, nil
+}
+
+// personLeadView is one of a person's leads in command output.
+type personLeadView struct {
+	LeadID  string `json:"leadId"`
+	Partner string `json:"partner"` // id
+}
+
+func personFind() *cobra.Command {
+	c := &cobra.Command{
+		Use: "find", Short: "List the leads of a person at all partners, newest first", Args: noArgs,
+		Long:    "List the leads of a person at all partners, newest first. " + termHelp,
+		Example: "  pingpost person find --by email < address.txt",
+	}
+	flags, asJSON, term := newDBFlags(c), jsonFlag(c), newTermFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		person, err := term.read(c)
+		if err != nil {
+			return err
+		}
+		return flags.privacy(c.Context(), func(s *privacy.Service) error {
+			found, err := s.FindPerson(c.Context(), person)
+			if err != nil {
+				return err
+			}
+			views := make([]personLeadView, len(found))
+			rows := make([][]any, len(found))
+			for i, l := range found {
+				views[i] = personLeadView{id.Format(id.Lead, l.ID), id.Format(id.Partner, l.Partner)}
+				rows[i] = []any{views[i].LeadID, views[i].Partner}
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), views)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "No leads found.")
+				return nil
+			}
+			return printTable(c.OutOrStdout(), "lead\tpartner", rows)
+		})
+	}
+	return c
+}
+
+// requestFlags are the flags of a privacy request that a command creates.
+type requestFlags struct {
+	*termFlags
+	identity, note, reference, received string
+}
+
+func newRequestFlags(c *cobra.Command) *requestFlags {
+	f := &requestFlags{termFlags: newTermFlags(c)}
+	c.Flags().StringVar(&f.identity, "identity", "", "how the consumer's identity was checked, `HOW`: "+
+		list(privacy.IdentityChecks, func(o privacy.IdentityCheck) models.IdentityCheck { return o.Check }))
+	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
+	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
+	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
+	return f
+}
+
+// create creates the privacy request. If no leads were found, it also closes the request.
+func (f *requestFlags) create(ctx context.Context, s *privacy.Service, kind models.PrivacyRequestKind, person leads.Person) (privacy.Request, error) {
+	received := clock.System{}.Now().UTC().Truncate(24 * time.Hour)
+	if f.received != "" {
+		var err error
+		if received, err = time.Parse(time.DateOnly, f.received); err != nil {
+			return privacy.Request{}, usageError{errors.New("--received must be a day, such as 2026-01-31")}
+		}
+	}
+	created, err := s.CreateRequest(ctx, privacy.NewRequest{
+		Kind: kind, Reference: f.reference, ReceivedOn: received, Person: person,
+		Identity: privacy.Identity{Check: models.IdentityCheck(f.identity), Note: f.note},
+	})
+	if err != nil {
+		return privacy.Request{}, err
+	}
+	r, err := s.Request(ctx, created.ID)
+	if err == nil && r.Leads == 0 {
+		err = s.Close(ctx, r.ID, privacy.Closing{Outcome: models.OutcomeNothingFound})
+	}
+	return r, err
+}
+
+// run creates a request and, if leads were found, calls fulfil.
+func (f *requestFlags) run(
+	c *cobra.Command, flags *dbFlags, kind models.PrivacyRequestKind, fulfil func(s *privacy.Service, r privacy.Request) (any, string, error), asJSON bool,
+) error {
+	if f.identity == "" {
+		return usageError{errors.New("--identity is required")}
+	}
+	person, err := f.read(c)
+	if err != nil {
+		return err
+	}
+	return flags.privacy(c.Context(), func(s *privacy.Service) error {
+		r, err := f.create(c.Context(), s, kind, person)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "Created the privacy request %s.\n", privacy.RequestID(r.ID))
+		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"
+		if r.Leads > 0 {
+			if view, text, err = fulfil(s, r); err != nil {
+				return err
+			}
+		}
+		if asJSON {
+			return printJSON(c.OutOrStdout(), view)
+		}
+		_, err = io.WriteString(c.OutOrStdout(), text)
+		return err
+	})
+}
+
+// requestView is the result of an export or erasure in command output.
+type requestView struct {
+	Request    string        `json:"request"`
+	Leads      int           `json:"leads"`
+	Passphrase string        `json:"passphrase,omitempty"`
+	Receipts   []receiptView `json:"receipts,omitempty"`
+}
+
+func personExport() *cobra.Command {
+	c := &cobra.Command{
+		Use: "export", Short: "Export a person's data to an encrypted ZIP file, and print its passphrase", Args: noArgs,
+		Long: "Export the data of a person's leads at all partners to a ZIP file that is encrypted with AES-256, and\nprint its passphrase, which is not stored. " +
+			"The command creates a privacy request, which records the export.\n" + termHelp,
+		Example: "  pingpost person export --by email --identity reply --output data.zip < address.txt",
+	}
+	flags, asJSON, f := newDBFlags(c), jsonFlag(c), newRequestFlags(c)
+	output := c.Flags().String("output", "", "write the ZIP file to `FILE`, which must not exist")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *output == "" {
+			return usageError{errors.New("--output is required")}
+		}
+		file, err := os.OpenFile(*output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return usageError{fmt.Errorf("--output: %w", err)}
+		}
+		written := false
+		defer func() {
+			file.Close() //nolint:errcheck // closed before, unless another error is returned
+			if !written {
+				os.Remove(*output) //nolint:errcheck // an empty file
+			}
+		}()
+		return f.run(c, flags, models.RequestAccess, func(s *privacy.Service, r privacy.Request) (any, string, error) {
+			passphrase, err := s.ExportRequest(c.Context(), r.ID)
+			if err != nil {
+				return nil, "", err
+			}
+			if err := download(c.Context(), s, r.ID, file); err != nil {
+				return nil, "", err
+			}
+			written = true
+			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: passphrase}, passphrase + "\n", nil
+		}, *asJSON)
+	}
+	return c
+}
+
+// download writes the export of a request to a file.
+func download(ctx context.Context, s *privacy.Service, request uuid.UUID, to *os.File) error {
+	archive, err := s.OpenExport(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	if _, err := io.Copy(to, archive); err != nil {
+		return err
+	}
+	return to.Close()
+}
+
+func personErase() *cobra.Command {
+	c := &cobra.Command{
+		Use: "erase", Short: "Permanently erase the personal data of all leads of a person", Args: noArgs,
+		Long: "Permanently erase the personal data of all leads of a person at all partners. This cannot be undone.\n" +
+			"The command creates a privacy request, which records the erasure. " + termHelp,
+		Example: "  pingpost person erase --by email --identity reply < address.txt",
+	}
+	flags, asJSON, f := newDBFlags(c), jsonFlag(c), newRequestFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return f.run(c, flags, models.RequestErasure, func(s *privacy.Service, r privacy.Request) (any, string, error) {
+			if err := s.EraseRequest(c.Context(), r.ID); err != nil {
+				return nil, "", err
+			}
+			receipts, err := s.RequestReceipts(c.Context(), r.ID)
+			if err != nil {
+				return nil, "", err
+			}
+			v := requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads}
+			pending := 0
+			for _, one := range receipts {
+				v.Receipts = append(v.Receipts, viewReceipt(one))
+				if one.ErasedAt.IsZero() {
+					pending++
+				}
+			}
+			text := fmt.Sprintf("Erased %s.\n", counted(int64(len(receipts)-pending), "lead"))
+			if pending > 0 {
+				text += fmt.Sprintf("The nodes erase %s more in the background.\n", counted(int64(pending), "lead"))
+			}
+			return v, text, nil
+		}, *asJSON)
+	}
+	return c
+}

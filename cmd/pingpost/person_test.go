@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// personCommands finds, exports and erases the leads of a person.
+func personCommands(t *testing.T, p *platform) {
+	first, second := p.partner(0).deliver(t), p.partner(1).deliver(t)
+	person := func(stdin string, args ...string) outcome {
+		return call(t, stdin, nil, append(append([]string{"person"}, args...), "--data-dir", p.dir)...)
+	}
+	found := printed[[]personLeadView](t, person(strings.ToUpper(personal)+"\n", "find", "--json"))
+	ids := map[string]bool{}
+	for _, l := range found {
+		ids[l.LeadID] = strings.HasPrefix(l.Partner, "pt_")
+	}
+	if !ids[first.id] || !ids[second.id] {
+		t.Errorf("got %v, want %s and %s", found, first.id, second.id)
+	}
+	if out := person("no-one@example.com", "find").ok(t); strings.Contains(out, "ld_") {
+		t.Errorf("got %s", out)
+	}
+	person("", "find").rejected(t, "invalid/email address")
+	person("nonsense", "find").rejected(t, "invalid/email")
+	person("0171", "find", "--by", "phone").rejected(t, "invalid/country")
+	person(personal, "find", "--by", "name").fails(t, 2, "--by")
+
+	file := filepath.Join(folder(t), "data.zip")
+	export := []string{"export", "--identity", "reply", "--output", file}
+	person(personal, "export", "--output", file).fails(t, 2, "--identity")
+	person(personal, "export", "--identity", "telepathy", "--output", file).rejected(t, "invalid/identity")
+	person(personal, append(export, "--received", "yesterday")...).fails(t, 2, "--received")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a rejected export leaves a file")
+	}
+	exported := printed[requestView](t, person(personal, append(export, "--reference", "case 7", "--json")...))
+	if !strings.HasPrefix(exported.Request, "pr_") || exported.Leads != len(found) {
+		t.Errorf("got %+v", exported)
+	}
+	text, err := exec.CommandContext(t.Context(), "bsdtar", "-xO", "--passphrase", exported.Passphrase, "-f", file, "data.json").Output()
+	if err != nil || !strings.Contains(string(text), personal) || !strings.Contains(string(text), first.id) {
+		t.Errorf("got %v: %s", err, text)
+	}
+	person(personal, export...).fails(t, 2, "--output") // the file exists
+	empty := filepath.Join(folder(t), "empty.zip")
+	if out := person("no-one@example.com", "export", "--identity", "call", "--output", empty, "--json").ok(t); strings.Contains(out, "passphrase") {
+		t.Errorf("got %s", out)
+	}
+	if _, err := os.Stat(empty); err == nil {
+		t.Error("an export of nothing leaves a file")
+	}
+
+	erased := printed[requestView](t, person(personal, "erase", "--identity", "document", "--received", time.Now().UTC().Format(time.DateOnly), "--json"))
+	if erased.Leads != len(found) || len(erased.Receipts) != len(found) || erased.Receipts[0].ErasedAt == nil || len(erased.Receipts[0].Receipt) != 64 {
+		t.Errorf("got %+v", erased)
+	}
+	if left := printed[[]personLeadView](t, person(personal, "find", "--json")); len(left) != 0 {
+		t.Errorf("got %v, want no leads", left)
+	}
+	if again := printed[requestView](t, person(personal, "erase", "--identity", "reply", "--json")); again.Leads != 0 {
+		t.Errorf("got %+v", again)
+	}
+	p.on(t, "lead", "reveal", first.id, "--field", "email", "--reason", "legal").rejected(t, "conflict/erased")
+	p.on(t, "erasures", "verify").ok(t)
+}

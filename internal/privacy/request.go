@@ -1,0 +1,258 @@
+package privacy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+)
+
+// RequestID formats the id of a privacy request.
+func RequestID(request uuid.UUID) string { return id.Format(id.PrivacyRequest, request) }
+
+// NewRequest is a privacy request to be created. The consumer's leads are found by email address, phone
+// number or lead ids. What was searched for is not stored.
+type NewRequest struct {
+	Kind       models.PrivacyRequestKind
+	Reference  string    // such as a case number; optional; must not identify the consumer
+	ReceivedOn time.Time // date
+	Person     leads.Person
+	Leads      []uuid.UUID
+	Identity   Identity // optional; see CheckIdentity
+}
+
+// maxRequestAge is how long ago a new request may have been received.
+const maxRequestAge = 366 * 24 * time.Hour
+
+// check returns the request with a trimmed reference, or an Invalid error at the field that is not valid.
+func (n NewRequest) check(today time.Time) (NewRequest, error) {
+	var err error
+	if n.Reference, err = plainText("reference", n.Reference); err != nil {
+		return n, err
+	}
+	if n.Identity != (Identity{}) {
+		if n.Identity, err = n.Identity.valid(); err != nil {
+			return n, err
+		}
+	}
+	switch {
+	case n.Kind != models.RequestAccess && n.Kind != models.RequestErasure:
+		return n, invalid("kind", apperr.InvalidValue, "Choose what the consumer asks for.")
+	case n.ReceivedOn.After(today) || today.Sub(n.ReceivedOn) > maxRequestAge:
+		return n, invalid("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
+	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0:
+		return n, invalid("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
+	}
+	return n, nil
+}
+
+// monthsToAnswer is the time within which a request must be answered (GDPR, article 12(3)).
+const (
+	monthsToAnswer   = 1
+	monthsOfExtended = 3
+)
+
+// dueOn returns the day that is a number of months after another, or the last day of the month if that
+// month is shorter.
+func dueOn(received time.Time, months int) time.Time {
+	due := received.AddDate(0, months, 0)
+	if due.Day() != received.Day() {
+		due = due.AddDate(0, 0, -due.Day())
+	}
+	return due
+}
+
+// ExtendedDeadline returns the day on which a request is due after an extension.
+func ExtendedDeadline(received time.Time) time.Time { return dueOn(received, monthsOfExtended) }
+
+func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * time.Hour) }
+
+// CreateRequest finds the consumer's leads at all partners and creates a privacy request for them. If there
+// are none, the request is created without leads.
+//
+// Errors: Invalid at the field that is not valid, and those of CheckJournal.
+func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.PrivacyRequest, err error) {
+	if n, err = n.check(s.today()); err != nil {
+		return r, err
+	}
+	if err := s.CheckJournal(ctx); err != nil {
+		return r, err
+	}
+	found, err := s.findLeads(ctx, n)
+	if err != nil {
+		return r, err
+	}
+	now := s.clock.Now()
+	r = models.PrivacyRequest{
+		ID: id.New(now), Kind: n.Kind, Reference: n.Reference, ReceivedOn: n.ReceivedOn, DueOn: dueOn(n.ReceivedOn, monthsToAnswer),
+		CreatedBy: s.by.Name, CreatedAt: now,
+	}
+	rows := make([]models.PrivacyRequestLead, 0, len(found))
+	for lead, partner := range found {
+		rows = append(rows, models.PrivacyRequestLead{RequestID: r.ID, LeadID: lead, PartnerID: partner})
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&r).Error; err != nil {
+			return err
+		}
+		if len(rows) > 0 {
+			if err := tx.CreateInBatches(rows, postgres.Batch).Error; err != nil {
+				return err
+			}
+		}
+		if err := s.logRequest(tx, r.ID, "privacy_request.create", "", map[string]any{"kind": r.Kind, "leads": len(rows)}); err != nil {
+			return err
+		}
+		if n.Identity == (Identity{}) {
+			return nil
+		}
+		columns, err := s.identityColumns(tx, r.ID, n.Identity)
+		if err != nil {
+			return err
+		}
+		return tx.Model(&r).Updates(columns).Error
+	})
+	return r, err
+}
+
+// FindPerson returns a consumer's leads at all partners, the newest at the start. The audit log records the
+// search, without what was searched for.
+//
+// Errors: Invalid at the field email, phone or country, and those of CheckJournal.
+func (s *Service) FindPerson(ctx context.Context, p leads.Person) ([]leads.PersonLead, error) {
+	if err := s.CheckJournal(ctx); err != nil {
+		return nil, err
+	}
+	found, err := s.reader.FindPerson(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	by := "email"
+	if p.Email == "" {
+		by = "phone"
+	}
+	return found, audit.New(s.db, s.clock).LogDone(ctx, s.by, audit.Event{
+		Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(found)},
+	})
+}
+
+// findLeads returns the consumer's leads, each with its partner.
+func (s *Service) findLeads(ctx context.Context, n NewRequest) (map[uuid.UUID]uuid.UUID, error) {
+	found := map[uuid.UUID]uuid.UUID{}
+	if n.Person.Email != "" || n.Person.Phone != "" {
+		all, err := s.reader.FindPerson(ctx, n.Person)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
+			found[l.ID] = l.Partner
+		}
+	}
+	var named []models.Lead
+	if err := s.db.Gorm.WithContext(ctx).Select("id", "partner_id").Where("id IN ?", n.Leads).Find(&named).Error; err != nil {
+		return nil, postgres.Translate(err)
+	}
+	exists := map[uuid.UUID]bool{}
+	for _, l := range named {
+		exists[l.ID], found[l.ID] = true, l.PartnerID
+	}
+	for _, lead := range n.Leads {
+		if !exists[lead] {
+			return nil, invalid("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
+		}
+	}
+	return found, nil
+}
+
+func (s *Service) logRequest(tx *gorm.DB, request uuid.UUID, action, reason string, after map[string]any) error {
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+		Action: action, Kind: "privacy_request", Object: RequestID(request), Reason: reason, After: after,
+	})
+}
+
+var (
+	errNoRequest = apperr.New(apperr.NotFound, "privacy_request", "Not Found")
+	errClosed    = apperr.New(apperr.Conflict, "request_closed", "This request is closed. Reload the page to see its outcome.")
+	errIdentity  = apperr.New(apperr.Conflict, "identity_unchecked", "First record how the consumer's identity was checked.")
+	errSameUser  = apperr.New(apperr.Forbidden, "second_user",
+		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
+	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this.")
+	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request.")
+	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request.")
+)
+
+// Request is a privacy request with the numbers of its leads.
+type Request struct {
+	models.PrivacyRequest
+	Leads    int // that were found
+	Partners int // of these leads
+	Erased   int // of these leads
+	Pending  int // of these leads; their erasure is not finished
+}
+
+// Overdue reports whether the deadline of an open request has passed.
+func (r Request) Overdue(now time.Time) bool {
+	return r.Outcome == nil && now.UTC().Truncate(24*time.Hour).After(r.DueOn)
+}
+
+const requestCounts = `privacy_requests.*, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
+	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(n.erased_at) AS erased, count(e.lead_id) - count(n.erased_at) AS pending
+	FROM privacy_request_leads r LEFT JOIN erasures e USING (lead_id) LEFT JOIN erasure_entries n USING (sequence)
+	WHERE r.request_id = privacy_requests.id) l`
+
+// Request returns a privacy request, or a NotFound error.
+func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, err error) {
+	q := s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id = ?", request).Scan(&r)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return r, errNoRequest
+	}
+	return r, postgres.Translate(q.Error)
+}
+
+// OpenRequests returns at most size open requests, those that are due first at the start. If after is not
+// uuid.Nil, the list continues after this request.
+func (s *Service) OpenRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
+	return s.requests(ctx, `outcome IS NULL`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+}
+
+// ClosedRequests returns at most size closed requests, the latest at the start. If after is not uuid.Nil, the
+// list continues after this request.
+func (s *Service) ClosedRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
+	return s.requests(ctx, `outcome IS NOT NULL`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
+}
+
+func (s *Service) requests(ctx context.Context, where, behind, order string, after uuid.UUID, size int) (all []Request, err error) {
+	q := s.db.Gorm.WithContext(ctx).Model(&models.PrivacyRequest{}).Select("id").Where(where).Order(order).Limit(size)
+	if after != uuid.Nil {
+		q = q.Where(behind, after)
+	}
+	err = s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id IN (?) ORDER BY "+order, q).Scan(&all).Error
+	return all, postgres.Translate(err)
+}
+
+// RequestLeads returns at most limit leads of a request, each with its partner, the newest at the start.
+func (s *Service) RequestLeads(ctx context.Context, request uuid.UUID, limit int) (all []models.PrivacyRequestLead, err error) {
+	err = s.db.Gorm.WithContext(ctx).Where("request_id = ?", request).Order("lead_id DESC").Limit(limit).Find(&all).Error
+	return all, postgres.Translate(err)
+}
+
+// DeleteOldRequests deletes requests that were closed before the configured number of days, and returns their
+// number.
+func (s *Service) DeleteOldRequests(ctx context.Context) (int64, error) {
+	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
+	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (
+		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND closed_at < $1 LIMIT $2)`, before)
+	if err != nil {
+		return n, fmt.Errorf("delete old privacy requests: %w", err)
+	}
+	return n, nil
+}

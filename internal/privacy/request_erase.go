@@ -1,0 +1,181 @@
+package privacy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+)
+
+// leadsPerEntry is the maximum number of leads in an entry of the erasure journal.
+const leadsPerEntry = 1000
+
+// checkFulfil returns the reason why the user cannot fulfil a request, or nil.
+func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyRequestKind) error {
+	switch {
+	case r.Kind != kind:
+		return errWrongKind
+	case r.Identity == nil:
+		return errIdentity
+	}
+	return s.checkSecondUser(r)
+}
+
+// EraseRequest erases all leads of a request and closes it. If there are many leads, it returns before all
+// are erased, and the nodes finish the erasure.
+//
+// Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked or if no
+// leads were found, Forbidden if another user must do it, and those of Erase.
+func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
+	if s.journal == nil {
+		return errNoJournal
+	}
+	if err := s.CheckJournal(ctx); err != nil {
+		return err
+	}
+	err := s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+		if err := s.checkFulfil(r, models.RequestErasure); err != nil {
+			return nil, err
+		}
+		ids, err := lockLeads(tx, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			return nil, errNothingFound
+		}
+		left, err := notErased(tx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for batch := range slices.Chunk(left, leadsPerEntry) {
+			if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
+				return nil, err
+			}
+		}
+		return s.closing(tx, r, models.OutcomeErased, nil, "", map[string]any{"leads": len(left)})
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	defer cancel()
+	err = s.FinishErasures(ctx)
+	if ctx.Err() != nil {
+		return nil // the nodes go on
+	}
+	return err
+}
+
+// finishWithin is how long a user waits until an erasure is finished in the background.
+const finishWithin = 5 * time.Second
+
+// lockLeads locks the leads of a request, in the order of their ids, and returns the ids. Nothing else may
+// be locked before, because an erasure of a single lead locks its lead first, and then the journal.
+func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
+	if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", request).Order("lead_id").Pluck("lead_id", &ids).Error; err != nil {
+		return nil, err
+	}
+	for batch := range slices.Chunk(ids, leadsPerEntry) {
+		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR UPDATE`, batch, batch[0], batch[len(batch)-1]).Error
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// notErased returns the leads that were not erased, and whose erasure is not pending.
+func notErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) {
+	erased := map[uuid.UUID]bool{}
+	for batch := range slices.Chunk(ids, leadsPerEntry) {
+		var some []uuid.UUID
+		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Pluck("lead_id", &some).Error; err != nil {
+			return nil, err
+		}
+		for _, lead := range some {
+			erased[lead] = true
+		}
+	}
+	return slices.DeleteFunc(ids, func(lead uuid.UUID) bool { return erased[lead] }), nil
+}
+
+// RequestReceipts returns the receipts for the erased leads of a request, in the order of the leads' ids.
+func (s *Service) RequestReceipts(ctx context.Context, request uuid.UUID) (all []Receipt, err error) {
+	var erased []models.Erasure
+	of := s.db.Gorm.WithContext(ctx).Where("lead_id IN (SELECT lead_id FROM privacy_request_leads WHERE request_id = ?)", request)
+	if err := of.Order("lead_id").Find(&erased).Error; err != nil {
+		return nil, postgres.Translate(err)
+	}
+	return s.receipts(ctx, erased)
+}
+
+// PartnerNotice is a partner whose leads were erased for a request, and when the partner was told.
+type PartnerNotice struct {
+	Partner    uuid.UUID
+	Leads      int
+	NotifiedBy string
+	NotifiedAt time.Time // zero if the partner has not been told yet
+}
+
+// Notices returns the partners of a request's leads.
+func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []PartnerNotice, err error) {
+	var rows []struct {
+		Partner    uuid.UUID
+		Leads      int
+		NotifiedBy string
+		NotifiedAt *time.Time
+	}
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at
+		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
+		WHERE request_id = ? GROUP BY l.partner_id, n.notified_by, n.notified_at ORDER BY leads DESC, partner`, request).Scan(&rows).Error
+	for _, r := range rows {
+		n := PartnerNotice{Partner: r.Partner, Leads: r.Leads, NotifiedBy: r.NotifiedBy}
+		if r.NotifiedAt != nil {
+			n.NotifiedAt = r.NotifiedAt.UTC()
+		}
+		all = append(all, n)
+	}
+	return all, postgres.Translate(err)
+}
+
+// RecordNotice records that a partner was told about the erasure of its leads. Recording it again changes
+// nothing.
+//
+// Errors: NotFound if the request has no leads of this partner, and Conflict if nothing was erased for it.
+func (s *Service) RecordNotice(ctx context.Context, request, partner uuid.UUID) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		r, err := lockRequest(tx, request)
+		if err != nil {
+			return err
+		}
+		if r.Outcome == nil || *r.Outcome != models.OutcomeErased {
+			return apperr.New(apperr.Conflict, "not_erased_yet", "Erase the leads first.")
+		}
+		var leads int64
+		if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND partner_id = ?", request, partner).Count(&leads).Error; err != nil {
+			return err
+		}
+		if leads == 0 {
+			return errNoRequest
+		}
+		q := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&models.PrivacyRequestNotice{
+			RequestID: request, PartnerID: partner, NotifiedBy: s.by.Name, NotifiedAt: s.clock.Now(),
+		})
+		if q.Error != nil || q.RowsAffected == 0 {
+			return q.Error
+		}
+		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+			Action: "privacy_request.notify", Kind: "privacy_request", Object: RequestID(request), Partner: partner,
+			After: map[string]any{"leads": leads},
+		})
+	})
+}

@@ -1,0 +1,292 @@
+package privacy
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/aeszip"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// ExportRetention is how long the file of an export is stored.
+const ExportRetention = 7 * 24 * time.Hour
+
+// personalData is the content of an export, as data.json and data.html contain it.
+type personalData struct {
+	Request    string     `json:"request"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	Controller string     `json:"controller,omitempty"`
+	Purposes   string     `json:"purposes"`
+	Recipients string     `json:"recipients"`
+	Retention  string     `json:"retention"`
+	Rights     string     `json:"rights"`
+	Leads      []leadData `json:"leads"`
+}
+
+// leadData is the personal data of a lead.
+type leadData struct {
+	LeadID     string         `json:"leadId"`
+	ReceivedAt time.Time      `json:"receivedAt"`
+	Source     string         `json:"source"` // the partner
+	Industry   string         `json:"industry"`
+	Country    string         `json:"country"`
+	Postcode   string         `json:"postcode,omitempty"`
+	ErasedAt   *time.Time     `json:"erasedAt,omitempty"`
+	Contact    *leads.Contact `json:"contact,omitempty"` // missing if it was erased or is damaged
+	Damaged    bool           `json:"damaged,omitempty"` // the contact record cannot be decrypted
+	Consent    *consentData   `json:"consent,omitempty"`
+	Returns    []returnData   `json:"returns,omitempty"`
+	Reveals    []revealData   `json:"reveals,omitempty"`
+}
+
+type consentData struct {
+	AcknowledgedAt *time.Time `json:"acknowledgedAt,omitempty"`
+	DisclosureText *string    `json:"disclosureText,omitempty"`
+	RecipientHash  *string    `json:"recipientHash,omitempty"`
+	CertificateURL *string    `json:"certificateUrl,omitempty"`
+	SourceLeadID   *string    `json:"sourceLeadId,omitempty"` // the partner's own id
+}
+
+type returnData struct {
+	RequestedAt time.Time `json:"requestedAt"`
+	Reason      string    `json:"reason"`
+	Evidence    string    `json:"evidence,omitempty"`
+}
+
+// revealData is a view of a field by staff.
+type revealData struct {
+	At     time.Time           `json:"at"`
+	Field  models.ContactField `json:"field"`
+	Reason models.RevealReason `json:"reason"`
+}
+
+// The texts of an export that apply to all platforms.
+const (
+	exportRights = "You can have wrong data corrected and your data erased, restrict or object to its use, receive it in a machine-readable form, and complain to a data protection authority. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
+	exportStored = "Contact data is stored until it is erased, on request or when its retention period ends. The lead's ID, its price, and the fact and time of your consent are kept as business records."
+)
+
+// ExportRequest writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
+// and returns its passphrase, which is not stored. The first export closes the request. The file is stored for
+// ExportRetention.
+//
+// Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
+// if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
+// Unavailable if the keys cannot be used, and those of CheckJournal.
+func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphrase string, err error) {
+	if err := s.CheckJournal(ctx); err != nil {
+		return "", err
+	}
+	r, err := s.Request(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	if err := s.checkExport(r.PrivacyRequest); err != nil {
+		return "", err
+	}
+	if r.Leads == 0 {
+		return "", errNothingFound
+	}
+	// The export is recorded before anything is decrypted.
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		return s.logRequest(tx, r.ID, "privacy_request.export", "", map[string]any{"leads": r.Leads})
+	})
+	if err != nil {
+		return "", err
+	}
+	by := s.by
+	by.Form = audit.Submission{} // it has been recorded
+	s = s.By(by)
+	data, err := s.personalData(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	passphrase = aeszip.NewPassphrase()
+	file, err := s.writeExport(ctx, data, passphrase)
+	if err != nil {
+		return "", err
+	}
+	replaced, err := s.attachExport(ctx, r, file)
+	if err != nil {
+		return "", errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), file))
+	}
+	if replaced != nil {
+		return passphrase, s.files.Delete(ctx, *replaced)
+	}
+	return passphrase, nil
+}
+
+// attachExport records the file of a request's export, and returns the earlier file. An erasure either waits
+// for it, and then deletes the file, or is noticed here.
+func (s *Service) attachExport(ctx context.Context, r Request, file uuid.UUID) (replaced *uuid.UUID, err error) {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		now, err := lockRequest(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.checkExport(now); err != nil {
+			return err
+		}
+		ids, err := lockLeads(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		if left, err := notErased(tx, ids); err != nil || len(left) != r.Leads-r.Erased-r.Pending {
+			return cmp.Or(err, error(errErasedMeanwhile))
+		}
+		columns := map[string]any{}
+		if now.Outcome == nil {
+			if columns, err = s.closing(tx, now, models.OutcomeExported, nil, "", nil); err != nil {
+				return err
+			}
+		}
+		replaced, columns["file_id"] = now.FileID, file
+		return tx.Model(&models.PrivacyRequest{ID: r.ID}).Updates(columns).Error
+	})
+	return replaced, err
+}
+
+var errErasedMeanwhile = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the leads were erased while their data was exported. Export the data again.")
+
+// checkExport returns the reason why the user cannot export the data of a request, or nil.
+func (s *Service) checkExport(r models.PrivacyRequest) error {
+	if r.Outcome != nil && *r.Outcome != models.OutcomeExported {
+		return errClosed
+	}
+	return s.checkFulfil(r, models.RequestAccess)
+}
+
+func (s *Service) writeExport(ctx context.Context, data personalData, passphrase string) (file uuid.UUID, err error) {
+	to, err := s.files.Create(ctx, s.clock.Now().Add(ExportRetention))
+	if err != nil {
+		return uuid.Nil, err
+	}
+	archive := aeszip.NewWriter(to, passphrase, data.CreatedAt)
+	err = errors.Join(
+		archive.Add("data.html", func(w io.Writer) error { return exportPage.Execute(w, data) }),
+		archive.Add("data.json", func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			return e.Encode(data)
+		}),
+	)
+	if err == nil {
+		err = errors.Join(archive.Close(), to.Close())
+	}
+	if err != nil {
+		return uuid.Nil, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), to.ID))
+	}
+	return to.ID, nil
+}
+
+// OpenExport opens the ZIP archive with the latest export of a request. It returns a NotFound error if there is
+// none, and a Conflict if the file has expired.
+func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadCloser, error) {
+	if err := s.CheckJournal(ctx); err != nil {
+		return nil, err
+	}
+	r, err := s.Request(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if r.FileID == nil {
+		return nil, apperr.New(apperr.Conflict, "no_export", "There is no export of this request, or its file was deleted. Export the data again.")
+	}
+	return s.files.Open(ctx, *r.FileID)
+}
+
+// exportBatch is the number of leads that an export reads at a time.
+const exportBatch = 1000
+
+// personalData reads and decrypts the data of a request's leads.
+func (s *Service) personalData(ctx context.Context, r Request) (personalData, error) {
+	data := personalData{
+		Request: RequestID(r.ID), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
+		Recipients: s.settings.Recipients, Retention: exportStored, Rights: exportRights,
+	}
+	all, err := s.RequestLeads(ctx, r.ID, r.Leads)
+	if err != nil {
+		return data, err
+	}
+	for len(all) > 0 {
+		batch := make([]uuid.UUID, min(len(all), exportBatch))
+		for i := range batch {
+			batch[i] = all[i].LeadID
+		}
+		all = all[len(batch):]
+		read, err := s.leadData(ctx, batch)
+		if err != nil {
+			return data, err
+		}
+		data.Leads = append(data.Leads, read...)
+	}
+	return data, nil
+}
+
+const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, coalesce(nullif(l.postcode, ''), l.quoted_postcode), n.erased_at,
+		c.lead_id IS NOT NULL, c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence) ORDER BY r.requested_at)
+			FROM returns r WHERE r.lead_id = l.id),
+		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason) ORDER BY v.at)
+			FROM lead_reveals v WHERE v.lead_id = l.id)
+	FROM leads l JOIN partners p ON p.id = l.partner_id
+		LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id BETWEEN $2 AND $3
+		LEFT JOIN erasures e ON e.lead_id = l.id LEFT JOIN erasure_entries n USING (sequence)
+	WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 ORDER BY l.id DESC`
+
+// leadData reads and decrypts the data of leads, whose ids are in descending order.
+func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData, err error) {
+	contacts, err := s.leads.Contacts(ctx, scope.System, ids, s.keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Pool.Query(ctx, leadDataSQL, postgres.PlanEachTime, ids, ids[len(ids)-1], ids[0])
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l leadData, err error) {
+		var lead uuid.UUID
+		var hasConsent bool
+		var c consentData
+		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Postcode, &l.ErasedAt,
+			&hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
+		l.LeadID = id.Format(id.Lead, lead)
+		if hasConsent {
+			l.Consent = &c
+		}
+		switch opened := contacts[lead]; {
+		case opened.Err == nil:
+			l.Contact = &opened.Contact
+		case !errors.Is(opened.Err, leads.ErrErased):
+			l.Damaged = true
+		}
+		return l, err
+	})
+	return all, postgres.Translate(err)
+}
+
+//go:embed export.html
+var exportHTML string
+
+var exportPage = template.Must(template.New("export").Funcs(template.FuncMap{
+	"utc":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
+	"field":  func(f models.ContactField) string { return FieldLabel(f) },
+	"reason": func(r models.RevealReason) string { return ReasonLabel(r) },
+}).Parse(exportHTML))

@@ -1,0 +1,252 @@
+package privacy
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/models"
+)
+
+// change locks an open request, calls fn, and updates the columns that fn returns.
+func (s *Service) change(ctx context.Context, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error)) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		r, err := lockRequest(tx, request)
+		if err != nil {
+			return err
+		}
+		if r.Outcome != nil {
+			return errClosed
+		}
+		columns, err := fn(tx, r)
+		if err != nil {
+			return err
+		}
+		return tx.Model(&r).Updates(columns).Error
+	})
+}
+
+func lockRequest(tx *gorm.DB, request uuid.UUID) (r models.PrivacyRequest, err error) {
+	q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", request).Limit(1).Find(&r)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return r, errNoRequest
+	}
+	return r, q.Error
+}
+
+// IdentityChecks lists how a consumer's identity can be checked.
+var IdentityChecks = []IdentityCheck{
+	{models.IdentityReply, "the consumer wrote from the email address of the leads"},
+	{models.IdentityCall, "the consumer was called at the phone number of the leads"},
+	{models.IdentityDocument, "the consumer showed an identity document"},
+	{models.IdentityOther, "in another way"},
+}
+
+// IdentityCheck is a way to check a consumer's identity, with its label.
+type IdentityCheck struct {
+	Check models.IdentityCheck
+	Label string
+}
+
+// IdentityCheckLabel returns the label of a check, or "" if there is no such check.
+func IdentityCheckLabel(c models.IdentityCheck) string {
+	for _, one := range IdentityChecks {
+		if one.Check == c {
+			return one.Label
+		}
+	}
+	return ""
+}
+
+// Identity is how the consumer's identity was checked.
+type Identity struct {
+	Check models.IdentityCheck
+	Note  string // must not identify the consumer; required if Check is models.IdentityOther
+}
+
+// valid returns the identity with a trimmed note, or an Invalid error at the field identity or note.
+func (i Identity) valid() (Identity, error) {
+	var err error
+	if i.Note, err = plainNote(i.Note); err != nil {
+		return i, err
+	}
+	switch {
+	case IdentityCheckLabel(i.Check) == "":
+		err = invalid("identity", apperr.InvalidValue, "Choose how the identity was checked.")
+	case i.Check == models.IdentityOther && i.Note == "":
+		err = invalid("note", apperr.Required, "Describe how the identity was checked.")
+	}
+	return i, err
+}
+
+// CheckIdentity records how the consumer's identity was checked. The latest check counts.
+//
+// Errors: Invalid at the field identity or note, NotFound, and Conflict if the request is closed.
+func (s *Service) CheckIdentity(ctx context.Context, request uuid.UUID, i Identity) error {
+	i, err := i.valid()
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+		return s.identityColumns(tx, r.ID, i)
+	})
+}
+
+// identityColumns returns the columns that record a check, and writes the audit event.
+func (s *Service) identityColumns(tx *gorm.DB, request uuid.UUID, i Identity) (map[string]any, error) {
+	columns := map[string]any{"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": nil, "identity_at": s.clock.Now()}
+	if s.by.Staff != uuid.Nil {
+		columns["identity_by_id"] = s.by.Staff
+	}
+	return columns, s.logRequest(tx, request, "privacy_request.check_identity", "", map[string]any{"identity": i.Check})
+}
+
+// CheckAnswer returns the reason why the user cannot export or erase the data of a request, or nil.
+func (s *Service) CheckAnswer(r Request) error {
+	if r.Leads == 0 {
+		return errNothingFound
+	}
+	return s.checkFulfil(r.PrivacyRequest, r.Kind)
+}
+
+// checkSecondUser returns an error if the setting requires another user to export or erase.
+func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
+	if !s.settings.RequireApproval || r.Identity == nil {
+		return nil
+	}
+	checkedBy := uuid.Nil
+	if r.IdentityByID != nil {
+		checkedBy = *r.IdentityByID
+	}
+	if checkedBy == s.by.Staff {
+		return errSameUser
+	}
+	return nil
+}
+
+// Extend extends the deadline of a request to three months after its receipt, once. The consumer must have
+// been told, with the reason, before the first deadline.
+//
+// Errors: Invalid at the field reason, NotFound, and Conflict if the request is closed, overdue or already
+// extended.
+func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) error {
+	reason, err := plainText("reason", reason)
+	switch {
+	case err != nil:
+		return err
+	case reason == "":
+		return invalid("reason", apperr.Required, "Enter the reason that the consumer was told.")
+	}
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+		switch {
+		case r.ExtendedAt != nil:
+			return nil, apperr.New(apperr.Conflict, "extended", "The deadline has already been extended.")
+		case s.today().After(r.DueOn):
+			return nil, apperr.New(apperr.Conflict, "overdue", "The deadline has passed, so it can no longer be extended.")
+		}
+		due := ExtendedDeadline(r.ReceivedOn)
+		columns := map[string]any{"due_on": due, "extension_reason": reason, "extended_at": s.clock.Now()}
+		return columns, s.logRequest(tx, r.ID, "privacy_request.extend", "", map[string]any{"due_on": due.Format(time.DateOnly)})
+	})
+}
+
+// RejectionGround is a ground for refusing a request, with its label.
+type RejectionGround struct {
+	Ground models.RejectionGround
+	Label  string
+	only   models.PrivacyRequestKind // "" if it applies to all requests
+}
+
+var rejectionGrounds = []RejectionGround{
+	{models.GroundIdentity, "the consumer could not be identified (article 12(2) and (6))", ""},
+	{models.GroundExcessive, "the request is manifestly unfounded or excessive (article 12(5))", ""},
+	{models.GroundRightsOfOthers, "a copy would affect the rights of others (article 15(4))", models.RequestAccess},
+	{models.GroundExpression, "freedom of expression and information (article 17(3)(a))", models.RequestErasure},
+	{models.GroundObligation, "a legal obligation or a task in the public interest (article 17(3)(b))", models.RequestErasure},
+	{models.GroundPublicHealth, "public health (article 17(3)(c))", models.RequestErasure},
+	{models.GroundArchiving, "archiving, research or statistics (article 17(3)(d))", models.RequestErasure},
+	{models.GroundLegalClaims, "legal claims (article 17(3)(e))", models.RequestErasure},
+}
+
+// RejectionGrounds returns the grounds on which a kind of request can be rejected.
+func RejectionGrounds(kind models.PrivacyRequestKind) (all []RejectionGround) {
+	for _, g := range rejectionGrounds {
+		if g.only == "" || g.only == kind {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// RejectionGroundLabel returns the label of a ground.
+func RejectionGroundLabel(g models.RejectionGround) string {
+	for _, one := range rejectionGrounds {
+		if one.Ground == g {
+			return one.Label
+		}
+	}
+	return ""
+}
+
+// Closing is how a request is closed without an export or an erasure.
+type Closing struct {
+	Outcome models.RequestOutcome  // nothing_found, rejected or withdrawn
+	Ground  models.RejectionGround // if the outcome is rejected
+	Note    string                 // must not identify the consumer
+}
+
+// Close closes a request without an export or an erasure.
+//
+// Errors: Invalid at the field outcome, ground or note, NotFound, and Conflict if the request is closed or if
+// leads were found although the outcome says otherwise.
+func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error {
+	var err error
+	if c.Note, err = plainNote(c.Note); err != nil {
+		return err
+	}
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+		var ground *models.RejectionGround
+		switch c.Outcome {
+		case models.OutcomeNothingFound:
+			var found int64
+			if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", r.ID).Count(&found).Error; err != nil {
+				return nil, err
+			}
+			if found > 0 {
+				return nil, errLeadsFound
+			}
+		case models.OutcomeRejected:
+			for _, g := range RejectionGrounds(r.Kind) {
+				if g.Ground == c.Ground {
+					ground = &c.Ground
+				}
+			}
+			if ground == nil {
+				return nil, invalid("ground", apperr.InvalidValue, "Choose one of the grounds.")
+			}
+		case models.OutcomeWithdrawn:
+		default:
+			return nil, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
+		}
+		return s.closing(tx, r, c.Outcome, ground, c.Note, nil)
+	})
+}
+
+// closing returns the columns that close a request, and writes the audit event.
+func (s *Service) closing(
+	tx *gorm.DB, r models.PrivacyRequest, outcome models.RequestOutcome, ground *models.RejectionGround, note string, after map[string]any,
+) (map[string]any, error) {
+	if after == nil {
+		after = map[string]any{}
+	}
+	after["outcome"] = outcome
+	if ground != nil {
+		after["ground"] = *ground
+	}
+	return map[string]any{"outcome": outcome, "ground": ground, "outcome_note": note, "closed_by": s.by.Name, "closed_at": s.clock.Now()},
+		s.logRequest(tx, r.ID, "privacy_request.close", "", after)
+}

@@ -1,0 +1,628 @@
+package privacy_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+const otherContact = `"contact":{"email":"bob@example.com","phone":"020 7946 0018"}`
+
+func (r rig) day(days int) time.Time {
+	return r.Time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, days)
+}
+
+// request creates a privacy request for Ann's email address, with a checked identity.
+func (r rig) request(t *testing.T, kind models.PrivacyRequestKind) uuid.UUID {
+	t.Helper()
+	created, err := r.CreateRequest(t.Context(), privacy.NewRequest{
+		Kind: kind, ReceivedOn: r.day(0), Person: leads.Person{Email: "ann.example@EXAMPLE.com"}, Identity: privacy.Identity{Check: models.IdentityReply},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.ID
+}
+
+func (r rig) state(t *testing.T, request uuid.UUID) (outcome string, found privacy.Request) {
+	t.Helper()
+	found, err := r.Request(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Outcome != nil {
+		outcome = string(*found.Outcome)
+	}
+	return outcome, found
+}
+
+func TestRequestFindsLeads(t *testing.T) {
+	r := newRig(t)
+	first, second, bobs := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, otherContact)
+	for name, c := range map[string]struct {
+		person leads.Person
+		ids    []uuid.UUID
+		want   []uuid.UUID
+	}{
+		"email":              {leads.Person{Email: "ann.example@EXAMPLE.com"}, nil, []uuid.UUID{first, second}},
+		"phone":              {leads.Person{Phone: "+44 20 7946 0018"}, nil, []uuid.UUID{first, second, bobs}},
+		"national phone":     {leads.Person{Phone: "020 7946 0018", Country: "GB"}, nil, []uuid.UUID{first, second, bobs}},
+		"email or phone":     {leads.Person{Email: "bob@example.com", Phone: "+442079460018"}, nil, []uuid.UUID{first, second, bobs}},
+		"ids":                {leads.Person{}, []uuid.UUID{bobs}, []uuid.UUID{bobs}},
+		"email and ids":      {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{first, bobs}, []uuid.UUID{first, second, bobs}},
+		"unknown address":    {leads.Person{Email: "no-one@example.com"}, nil, nil},
+		"id mentioned twice": {leads.Person{}, []uuid.UUID{first, first}, []uuid.UUID{first}},
+	} {
+		created, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(-3), Person: c.person, Leads: c.ids})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		found, err := r.RequestLeads(t.Context(), created.ID, 100)
+		got := map[uuid.UUID]bool{}
+		for _, l := range found {
+			got[l.LeadID] = l.PartnerID == r.Required.ID
+		}
+		if err != nil || len(found) != len(c.want) {
+			t.Errorf("%s: got %d leads, %v, want %d", name, len(found), err, len(c.want))
+		}
+		for _, lead := range c.want {
+			if !got[lead] {
+				t.Errorf("%s: a lead is missing, or has another partner", name)
+			}
+		}
+	}
+	for _, term := range []string{"ann.example", "bob@example", "2079460018", "no-one"} {
+		if found := rowsWith(t, r.DB, term); found != nil {
+			t.Errorf("the database contains the search term %s: %v", term, found)
+		}
+	}
+	if n := r.auditEvents(t, "privacy_request.create", "done"); n != 8 {
+		t.Errorf("got %d audit events, want 8", n)
+	}
+}
+
+func TestInvalidRequests(t *testing.T) {
+	r := newRig(t)
+	valid := privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: leads.Person{Email: "ann@example.com"}}
+	for want, change := range map[string]func(*privacy.NewRequest){
+		"invalid kind":        func(n *privacy.NewRequest) { n.Kind = "correction" },
+		"invalid received_on": func(n *privacy.NewRequest) { n.ReceivedOn = r.day(1) },
+		"invalid reference":   func(n *privacy.NewRequest) { n.Reference = "a\x00" },
+		"invalid email":       func(n *privacy.NewRequest) { n.Person = leads.Person{} },
+		"invalid phone":       func(n *privacy.NewRequest) { n.Person = leads.Person{Phone: "+"} },
+		"invalid country":     func(n *privacy.NewRequest) { n.Person = leads.Person{Phone: "7946"} },
+		"invalid identity":    func(n *privacy.NewRequest) { n.Identity.Check = "telepathy" },
+		"invalid leads":       func(n *privacy.NewRequest) { n.Leads = []uuid.UUID{uuid.New()} },
+	} {
+		n := valid
+		change(&n)
+		if _, err := r.CreateRequest(t.Context(), n); rejection(err) != want {
+			t.Errorf("got %s, want %s", rejection(err), want)
+		}
+	}
+	old := valid
+	old.ReceivedOn = r.day(-400)
+	if _, err := r.CreateRequest(t.Context(), old); rejection(err) != "invalid received_on" {
+		t.Errorf("a request of last year: got %v", err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 0 {
+		t.Errorf("got %d requests, want 0", n)
+	}
+	if _, err := r.Request(t.Context(), uuid.New()); rejection(err) != "not_found privacy_request" {
+		t.Errorf("an unknown request: got %v", err)
+	}
+}
+
+func TestErasureRequest(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	first, second, bobs := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, otherContact)
+	if _, err := r.erase(t, second); err != nil { // while the request is open
+		t.Fatal(err)
+	}
+	created, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestErasure, Reference: "case 7", ReceivedOn: r.day(0), Leads: []uuid.UUID{first, second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.EraseRequest(ctx, created.ID); rejection(err) != "conflict identity_unchecked" {
+		t.Errorf("before the identity was checked: got %v", err)
+	}
+	for want, c := range map[string]struct {
+		check models.IdentityCheck
+		note  string
+	}{"invalid identity": {"telepathy", ""}, "invalid note": {models.IdentityOther, " "}, "<nil>": {models.IdentityCall, ""}} {
+		if err := r.CheckIdentity(ctx, created.ID, privacy.Identity{Check: c.check, Note: c.note}); rejection(err) != want {
+			t.Errorf("identity %s: got %s, want %s", c.check, rejection(err), want)
+		}
+	}
+	if _, err := r.ExportRequest(ctx, created.ID); rejection(err) != "conflict request_kind" {
+		t.Errorf("export: got %v", err)
+	}
+	if err := r.RecordNotice(ctx, created.ID, r.Required.ID); rejection(err) != "conflict not_erased_yet" {
+		t.Errorf("a notice before the erasure: got %v", err)
+	}
+	if err := r.EraseRequest(ctx, created.ID); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, found := r.state(t, created.ID); outcome != "erased" || found.Leads != 2 || found.Erased != 2 || found.Partners != 1 {
+		t.Errorf("got %s %+v", outcome, found)
+	}
+	receipt, erased, err := r.ReceiptOf(ctx, first)
+	if err != nil || !erased || receipt.Note != "Request "+privacy.RequestID(created.ID) || receipt.Sequence != 2 {
+		t.Errorf("got receipt %+v, %v", receipt, err)
+	}
+	if _, err := r.reveal(t, bobs); err != nil {
+		t.Errorf("another consumer's lead: %v", err)
+	}
+	if err := r.EraseRequest(ctx, created.ID); rejection(err) != "conflict request_closed" {
+		t.Errorf("erased again: got %v", err)
+	}
+	if err := r.RecordNotice(ctx, created.ID, uuid.New()); rejection(err) != "not_found privacy_request" {
+		t.Errorf("a notice to another partner: got %v", err)
+	}
+	for range 2 {
+		if err := r.RecordNotice(ctx, created.ID, r.Required.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notices, err := r.Notices(ctx, created.ID)
+	if err != nil || len(notices) != 1 || notices[0].Leads != 2 || notices[0].NotifiedBy != "fay@example.com" || !notices[0].NotifiedAt.Equal(r.Time.Now()) {
+		t.Errorf("got notices %+v, %v", notices, err)
+	}
+	if n := r.auditEvents(t, "privacy_request.notify", "done"); n != 1 {
+		t.Errorf("got %d audit events about notices, want 1", n)
+	}
+	if _, err := r.VerifyErasures(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// An entry of the journal contains at most 1,000 leads.
+func TestErasureRequestWithManyLeads(t *testing.T) {
+	r := newRig(t)
+	ctx, lead := t.Context(), r.deliver(t, contact)
+	r.copyLead(t, lead, 2500)
+	request := r.request(t, models.RequestErasure)
+	if err := r.EraseRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.FinishErasures(ctx); err != nil { // the rest
+		t.Fatal(err)
+	}
+	if _, found := r.state(t, request); found.Leads != 2501 || found.Erased != 2501 {
+		t.Errorf("got %+v", found)
+	}
+	if v, err := r.VerifyErasures(ctx); err != nil || v.Entries != 3 {
+		t.Errorf("got %+v, %v, want 3 entries", v, err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); n != 0 {
+		t.Errorf("%d leads have a contact record", n)
+	}
+}
+
+// If the journal cannot be written, nothing is erased, and it is carried out later.
+func TestErasureRequestWithoutJournal(t *testing.T) {
+	r := newRig(t)
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestErasure)
+	r.journal.full.Store(true)
+	if err := r.EraseRequest(t.Context(), request); rejection(err) != "unavailable erasure_pending" {
+		t.Errorf("got %v", err)
+	}
+	if outcome, found := r.state(t, request); outcome != "erased" || found.Erased != 0 {
+		t.Errorf("got %s %+v", outcome, found)
+	}
+	r.journal.full.Store(false)
+	if err := r.FinishErasures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := r.state(t, request); found.Erased != 1 {
+		t.Errorf("got %+v", found)
+	}
+}
+
+// Requests for overlapping leads, erasures of single leads and closing at the same time: each lead is
+// erased once, and each request has one outcome.
+func TestRequestsAtTheSameTime(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	var all []uuid.UUID
+	for range 6 {
+		all = append(all, r.deliver(t, contact))
+	}
+	first, second := r.request(t, models.RequestErasure), r.request(t, models.RequestErasure)
+	var erased, withdrawn atomic.Int32
+	var group sync.WaitGroup
+	count := func(of *atomic.Int32, err error) {
+		if err == nil {
+			of.Add(1)
+		} else if got := rejection(err); got != "conflict request_closed" && got != "conflict erased" {
+			t.Errorf("got %s", got)
+		}
+	}
+	for range 2 {
+		group.Go(func() { count(&erased, r.EraseRequest(ctx, first)) })
+		group.Go(func() { count(&erased, r.EraseRequest(ctx, second)) })
+		group.Go(func() {
+			count(&withdrawn, r.Close(ctx, first, privacy.Closing{Outcome: models.OutcomeWithdrawn}))
+		})
+		for _, lead := range all {
+			group.Go(func() { _, err := r.erase(t, lead); count(new(atomic.Int32), err) })
+		}
+	}
+	group.Wait()
+	if erased.Load()+withdrawn.Load() != 2 || withdrawn.Load() > 1 {
+		t.Errorf("%d requests were erased and %d withdrawn, want 2 in total", erased.Load(), withdrawn.Load())
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM leads WHERE state = 'erased'`); n != len(all) {
+		t.Errorf("got %d erased leads, want %d", n, len(all))
+	}
+	if _, err := r.VerifyErasures(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+type leadInExport struct {
+	LeadID, Source, Postcode string
+	ErasedAt                 *time.Time
+	Contact                  *leads.Contact
+	Consent                  struct{ DisclosureText, CertificateURL, SourceLeadID string }
+	Returns                  []struct{ Reason, Evidence string }
+	Reveals                  []struct{ Field, Reason string }
+}
+
+func TestAccessRequest(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	lead := r.deliver(t, contact)
+	r.addNotes(t, lead)
+	erased := r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.erase(t, erased); err != nil {
+		t.Fatal(err)
+	}
+	passphrase, err := r.ExportRequest(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := r.download(t, request, passphrase)
+	var data struct {
+		Request, Purposes, Recipients, Rights, Retention string
+		Leads                                            []leadInExport
+	}
+	if err := json.Unmarshal(files["data.json"], &data); err != nil {
+		t.Fatal(err)
+	}
+	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || data.Retention == "" {
+		t.Fatalf("got %+v", data)
+	}
+	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
+	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" {
+		t.Errorf("the erased lead: got %+v", gone)
+	}
+	got := data.Leads[1]
+	if got.Contact == nil || got.Contact.Email != "Ann.Example@example.com" || got.Contact.Address != "1 High Street" || got.Postcode != "SW1A 1AA" ||
+		got.Consent.DisclosureText != "Ann Example agrees" || got.Consent.SourceLeadID != "canary-third-party" ||
+		len(got.Returns) != 1 || got.Returns[0].Evidence != "canary-evidence" || len(got.Reveals) != 1 || got.Reveals[0].Field != "email" {
+		t.Errorf("got %+v", got)
+	}
+	for _, text := range []string{"Ann.Example@example.com", "Ring the bell", "Ann Example agrees", "canary-evidence"} {
+		if !strings.Contains(string(files["data.html"]), text) {
+			t.Errorf("the page does not contain %q", text)
+		}
+	}
+	if strings.Contains(string(files["data.json"]), "canary-reveal") {
+		t.Error("the export contains a note of staff")
+	}
+	if outcome, _ := r.state(t, request); outcome != "exported" {
+		t.Errorf("got outcome %q", outcome)
+	}
+	if found := rowsWith(t, r.DB, passphrase); found != nil {
+		t.Errorf("the passphrase is in %v", found)
+	}
+
+	again, err := r.ExportRequest(ctx, request) // for example because the passphrase was lost
+	if err != nil || again == passphrase {
+		t.Fatalf("exported again: %v", err)
+	}
+	r.download(t, request, again)
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 1 {
+		t.Errorf("got %d files, want 1", n)
+	}
+	if n := r.auditEvents(t, "privacy_request.export", "done"); n != 2 {
+		t.Errorf("got %d audit events, want 2", n)
+	}
+	r.Time.Advance(privacy.ExportRetention)
+	if _, err := r.OpenExport(ctx, request); rejection(err) != "not_found file_gone" {
+		t.Errorf("an expired file: got %v", err)
+	}
+	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict request_closed" {
+		t.Errorf("erased: got %v", err)
+	}
+}
+
+// download returns the files in the archive of a request.
+func (r rig) download(t *testing.T, request uuid.UUID, passphrase string) map[string][]byte {
+	t.Helper()
+	archive, err := r.OpenExport(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	text, err := io.ReadAll(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := extract(t, text, passphrase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// extract returns the files in an archive.
+func extract(t *testing.T, archive []byte, passphrase string) (files map[string][]byte, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "export.zip")
+	if err := os.WriteFile(path, archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files = map[string][]byte{}
+	for _, name := range []string{"data.json", "data.html"} {
+		if files[name], err = exec.CommandContext(t.Context(), "bsdtar", "-xO", "--passphrase", passphrase, "-f", path, name).Output(); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// A file with the data of leads that are erased afterwards is deleted with them.
+func TestErasureDeletesExports(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.erase(t, lead); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.OpenExport(t.Context(), request); rejection(err) != "conflict no_export" {
+		t.Errorf("got %v", err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM file_parts`); n != 0 {
+		t.Errorf("got %d parts of files, want 0", n)
+	}
+}
+
+// An export either contains no data of a lead that is erased at the same time, or is deleted with it.
+func TestExportBesideErasure(t *testing.T) {
+	r := newRig(t)
+	for range 5 {
+		lead := r.deliver(t, contact)
+		created, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead}})
+		if err == nil {
+			err = r.CheckIdentity(t.Context(), created.ID, privacy.Identity{Check: models.IdentityReply})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		var passphrases [2]string
+		for i := range passphrases {
+			group.Go(func() {
+				var err error
+				if passphrases[i], err = r.ExportRequest(t.Context(), created.ID); err != nil && rejection(err) != "conflict erased_meanwhile" {
+					t.Error(err)
+				}
+			})
+		}
+		group.Go(func() {
+			if _, err := r.erase(t, lead); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Wait()
+		archive, err := r.OpenExport(t.Context(), created.ID)
+		if rejection(err) == "conflict no_export" {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, passphrase := range passphrases {
+			if files, err := extract(t, text, passphrase); err == nil && strings.Contains(string(files["data.json"]), "1 High Street") {
+				t.Errorf("the export contains erased data: %s", files["data.json"])
+			}
+		}
+	}
+}
+
+func TestSecondUser(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	strict := privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{RevealsPerDay: perDay, RequireApproval: true})
+	fay, ben := strict.By(r.user), strict.By(testkit.Actor(t, r.DB, "ben@example.com"))
+	operator := strict.By(audit.Operator)
+	access, erasure, theirs := r.request(t, models.RequestAccess), r.request(t, models.RequestErasure), r.request(t, models.RequestAccess)
+	if err := operator.CheckIdentity(ctx, theirs, privacy.Identity{Check: models.IdentityCall}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fay.ExportRequest(ctx, access); rejection(err) != "forbidden second_user" {
+		t.Errorf("exported by the same user: got %v", err)
+	}
+	if err := fay.EraseRequest(ctx, erasure); rejection(err) != "forbidden second_user" {
+		t.Errorf("erased by the same user: got %v", err)
+	}
+	if _, err := operator.ExportRequest(ctx, theirs); rejection(err) != "forbidden second_user" {
+		t.Errorf("exported on the command line: got %v", err)
+	}
+	for _, request := range []uuid.UUID{access, theirs} {
+		if _, err := ben.ExportRequest(ctx, request); err != nil {
+			t.Errorf("exported by another user: %v", err)
+		}
+	}
+	if err := ben.EraseRequest(ctx, erasure); err != nil {
+		t.Errorf("erased by another user: %v", err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	r.Time.Set(time.Date(2026, 2, 3, 23, 59, 0, 0, time.UTC))
+	for received, want := range map[string][2]string{
+		"2026-01-31": {"2026-02-28", "2026-04-30"}, "2026-01-15": {"2026-02-15", "2026-04-15"}, "2025-11-30": {"2025-12-30", ""},
+		"2026-02-03": {"2026-03-03", "2026-05-03"},
+	} {
+		on, err := time.Parse(time.DateOnly, received)
+		if err != nil {
+			t.Fatal(err)
+		}
+		created, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestErasure, ReceivedOn: on, Person: leads.Person{Email: "x@example.com"}})
+		if err != nil || created.DueOn.Format(time.DateOnly) != want[0] {
+			t.Errorf("received on %s: due on %s, %v, want %s", received, created.DueOn, err, want[0])
+		}
+		if err := r.Extend(ctx, created.ID, " "); rejection(err) != "invalid reason" {
+			t.Errorf("extended without a reason: got %v", err)
+		}
+		err = r.Extend(ctx, created.ID, "many leads")
+		_, found := r.state(t, created.ID)
+		if want[1] == "" {
+			if rejection(err) != "conflict overdue" || !found.Overdue(r.Time.Now()) {
+				t.Errorf("received on %s: got %v, overdue %v", received, err, found.Overdue(r.Time.Now()))
+			}
+			continue
+		}
+		if err != nil || found.DueOn.Format(time.DateOnly) != want[1] || found.Overdue(r.Time.Now()) {
+			t.Errorf("received on %s, extended: due on %s, %v, want %s", received, found.DueOn, err, want[1])
+		}
+		if err := r.Extend(ctx, created.ID, "again"); rejection(err) != "conflict extended" {
+			t.Errorf("extended twice: got %v", err)
+		}
+	}
+}
+
+func TestCloseRequest(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	for name, c := range map[string]struct {
+		kind    models.PrivacyRequestKind
+		closing privacy.Closing
+		want    string
+	}{
+		"rejected":          {models.RequestErasure, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims, Note: "claim 12"}, "<nil>"},
+		"wrong ground":      {models.RequestAccess, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims}, "invalid ground"},
+		"no ground":         {models.RequestAccess, privacy.Closing{Outcome: models.OutcomeRejected}, "invalid ground"},
+		"withdrawn":         {models.RequestAccess, privacy.Closing{Outcome: models.OutcomeWithdrawn}, "<nil>"},
+		"nothing found":     {models.RequestAccess, privacy.Closing{Outcome: models.OutcomeNothingFound}, "conflict leads_found"},
+		"erased":            {models.RequestErasure, privacy.Closing{Outcome: models.OutcomeErased}, "invalid outcome"},
+		"control character": {models.RequestErasure, privacy.Closing{Outcome: models.OutcomeWithdrawn, Note: "\a"}, "invalid note"},
+	} {
+		request := r.request(t, c.kind)
+		if err := r.Close(ctx, request, c.closing); rejection(err) != c.want {
+			t.Errorf("%s: got %s, want %s", name, rejection(err), c.want)
+		}
+		if outcome, _ := r.state(t, request); (outcome == string(c.closing.Outcome)) != (c.want == "<nil>") {
+			t.Errorf("%s: got outcome %q", name, outcome)
+		}
+	}
+	empty, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.day(0), Person: leads.Person{Email: "x@example.com"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CheckIdentity(ctx, empty.ID, privacy.Identity{Check: models.IdentityCall}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.EraseRequest(ctx, empty.ID); rejection(err) != "conflict nothing_found" {
+		t.Errorf("erased without leads: got %v", err)
+	}
+	if err := r.Close(ctx, empty.ID, privacy.Closing{Outcome: models.OutcomeNothingFound}); err != nil {
+		t.Error(err)
+	}
+	if err := r.CheckIdentity(ctx, empty.ID, privacy.Identity{Check: models.IdentityCall}); rejection(err) != "conflict request_closed" {
+		t.Errorf("changed after closing: got %v", err)
+	}
+}
+
+func TestRequestLists(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	var all []uuid.UUID
+	for day := range 7 {
+		created, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(-(day % 3)), Person: leads.Person{Email: "x@example.com"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, created.ID)
+	}
+	read := func(list func(after uuid.UUID) ([]privacy.Request, error)) (pages []privacy.Request) {
+		t.Helper()
+		for after := uuid.Nil; ; after = pages[len(pages)-1].ID {
+			page, err := list(after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pages = append(pages, page...); len(page) < 3 {
+				return pages
+			}
+		}
+	}
+	open := read(func(after uuid.UUID) ([]privacy.Request, error) { return r.OpenRequests(ctx, after, 3) })
+	for i, one := range open {
+		if i > 0 && one.DueOn.Before(open[i-1].DueOn) {
+			t.Errorf("request %d is due before the one above it", i)
+		}
+	}
+	for _, request := range all[:5] {
+		r.Time.Advance(time.Hour)
+		if err := r.Close(ctx, request, privacy.Closing{Outcome: models.OutcomeWithdrawn}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed := read(func(after uuid.UUID) ([]privacy.Request, error) { return r.ClosedRequests(ctx, after, 3) })
+	if len(open) != 7 || len(closed) != 5 || closed[0].ID != all[4] || closed[4].ID != all[0] {
+		t.Errorf("got %d open and %d closed requests, want 7 and 5, the latest first", len(open), len(closed))
+	}
+	r.Time.Advance(365*24*time.Hour - 2*time.Hour)
+	if n, err := r.DeleteOldRequests(ctx); err != nil || n != 2 {
+		t.Errorf("deleted %d requests, %v, want 2", n, err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 5 {
+		t.Errorf("%d requests remain, want 5", n)
+	}
+}
+
+// copyLead stores n copies of a lead under other ids. Their contact records cannot be decrypted, because
+// they are bound to the lead.
+func (r rig) copyLead(t *testing.T, lead uuid.UUID, n int) {
+	t.Helper()
+	r.DB.Exec(t, `WITH ids AS (SELECT l.id AS old, (substring(l.id::text FOR 24) || lpad(to_hex(i), 12, '0'))::uuid AS new, gen_random_uuid() AS attempt
+			FROM leads l, generate_series(1, $2) i WHERE l.id = $1),
+		lead AS (INSERT INTO leads SELECT (jsonb_populate_record(l, jsonb_build_object('id', new, 'attempt_id', attempt, 'transaction_id', 'tx_' || new))).* FROM leads l, ids WHERE l.id = old)
+		INSERT INTO lead_keys SELECT (jsonb_populate_record(k, jsonb_build_object('lead_id', new))).* FROM lead_keys k, ids WHERE k.lead_id = old`, lead, n)
+}
