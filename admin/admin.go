@@ -21,6 +21,7 @@ import (
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	pricingpages "github.com/pingpost/pingpost/admin/pricing"
 	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
+	requestpages "github.com/pingpost/pingpost/admin/requests"
 	"github.com/pingpost/pingpost/admin/search"
 	staffpages "github.com/pingpost/pingpost/admin/staff"
 	"github.com/pingpost/pingpost/admin/web"
@@ -94,6 +95,7 @@ func Routes(o Options) []web.Route {
 	}
 	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
 	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
+	request := &requestpages.Handlers{Prices: o.Prices, Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
 	all := slices.Concat(
@@ -104,11 +106,11 @@ func Routes(o Options) []web.Route {
 			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting,
 		}).Routes(),
 		(&search.Handlers{Find: []search.Find{
-			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, lead.URLForID,
+			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, lead.URLForID,
 		}}).Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
-		partner.Routes(), pricing.Routes(), lead.Routes(), payout.Routes(), reconciliation.Routes(),
+		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
 		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme}},
 	)

@@ -197,6 +197,7 @@ func TestFormsAreRestored(t *testing.T) {
 	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	person := "/staff/" + c.StaffID(models.Auditor)
 	upload := "/reconciliation/new"
+	request := "/privacy/requests/" + admintest.PrivacyRequest(t, c.Console)
 	forms := map[string]restorable{
 		"/staff/invite":                             {models.Administrator, "/staff/invite", "/staff/invite"},
 		"/staff/{id}/roles":                         {models.Administrator, person, person + "/roles"},
@@ -222,6 +223,10 @@ func TestFormsAreRestored(t *testing.T) {
 		"/payouts/runs/new":                         {models.Finance, "/payouts/runs/new", "/payouts/runs/new"},
 		"/payouts/runs/{id}/pay":                    {models.Finance, approved + "/pay", approved + "/pay"},
 		"/payouts/runs/{id}/cancel":                 {models.Finance, approved + "/cancel", approved + "/cancel"},
+		"/privacy/requests/{id}/identity":           {models.Privacy, request + "/identity", request + "/identity"},
+		"/privacy/requests/{id}/erase":              {models.Privacy, request + "/erase", request + "/erase"},
+		"/privacy/requests/{id}/extend":             {models.Privacy, request + "/extend", request + "/extend"},
+		"/privacy/requests/{id}/close":              {models.Privacy, request + "/close", request + "/close"},
 		"/reconciliation/new":                       {}, // has a file: [TestFormWithFileIsNotSaved]
 		"/reconciliation/{id}/compare":              {}, // [TestReconciliationFormsAreRestored]
 		"/reconciliation/{id}/lines/{line}/resolve": {},

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -25,6 +26,9 @@ func objectID(h *admintest.Console, r web.Route) string {
 	}
 	if strings.HasPrefix(r.Path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
+	}
+	if strings.HasPrefix(r.Path, "/privacy") {
+		return privacy.RequestID(uuid.New())
 	}
 	if strings.HasPrefix(r.Path, "/reconciliation") {
 		return reconcile.ID(uuid.New())

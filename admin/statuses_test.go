@@ -49,6 +49,7 @@ func TestStatuses(t *testing.T) {
 		"/reconciliation": path.Base(list),
 		"/jobs":           "1000000",
 		"/payouts":        id.Format(id.Payout, uuid.New()),
+		"/privacy":        admintest.PrivacyRequest(t, b.Console),
 	}
 	at := func(route string) string {
 		first := "/" + strings.SplitN(route+"/", "/", 3)[1]

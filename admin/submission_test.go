@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -44,7 +45,7 @@ func creatingForms(
 	}
 	partner, draft := web.PartnerURL(c.Harbour.ID), web.DraftURL(card.ID)
 	browsers = map[models.Role]*admintest.Client{models.Finance: c.Client}
-	for _, role := range []models.Role{models.AccountManager, models.Administrator, models.PricingManager} {
+	for _, role := range []models.Role{models.AccountManager, models.Administrator, models.PricingManager, models.Privacy} {
 		browsers[role] = c.SignedInAs(t, role)
 	}
 	manager := browsers[models.AccountManager]
@@ -82,6 +83,17 @@ func creatingForms(
 			path:   "/leads/" + admintest.LeadID(c.Leads[0]) + "/reveal",
 			values: url.Values{"field": {"name"}, "reason": {"legal"}, "proof": {admintest.Password}},
 			count:  `SELECT count(*) FROM lead_reveals`,
+		},
+		"/privacy/requests/new": {
+			role:   models.Privacy,
+			values: url.Values{"kind": {"access"}, "received_on": {c.Time.Now().Format(time.DateOnly)}, "leads": {admintest.LeadID(c.Leads[0])}},
+			count:  `SELECT count(*) FROM privacy_requests`,
+		},
+		"/privacy/requests/{id}/export": {
+			role:   models.Privacy,
+			path:   "/privacy/requests/" + admintest.PrivacyRequest(t, c.Console, c.Leads[0]) + "/export",
+			values: url.Values{"proof": {admintest.Password}},
+			count:  `SELECT count(*) FROM audit_events WHERE action = 'privacy_request.export'`,
 		},
 		"/partners/new": {
 			role:   models.AccountManager,

@@ -25,6 +25,8 @@ var (
 	FindLeads      = authz.Permission{Object: "leads", Action: "find"}
 	RevealLeads    = authz.Permission{Object: "leads", Action: "reveal"}
 	EraseLeads     = authz.Permission{Object: "leads", Action: "erase"}
+	ReadRequests   = authz.Permission{Object: "requests", Action: "read"}
+	WriteRequests  = authz.Permission{Object: "requests", Action: "write"}
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -37,7 +39,7 @@ var (
 // ConcernsPlatform reports whether a permission applies to the whole platform. Only a role for all
 // partners grants such a permission.
 func ConcernsPlatform(p authz.Permission) bool {
-	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
+	return p.Object == "staff" || p.Object == "pricing" || p.Object == "requests" || p == VerifyAudit || p == CreatePartners
 }
 
 // permissionLabels maps permissions to labels. A label completes the sentence "Your roles do not
@@ -56,6 +58,8 @@ var permissionLabels = map[string]string{
 	"leads, find":           "find leads by email address or phone number",
 	"leads, reveal":         "reveal the contact data of leads, one field at a time",
 	"leads, erase":          "erase the personal data of leads",
+	"requests, read":        "view privacy requests",
+	"requests, write":       "answer privacy requests: export or erase all data of a consumer",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

@@ -37,6 +37,7 @@ var areas = []struct {
 	{"Leads", "/leads", "leads", ReadLeads},
 	{"Payouts", "/payouts", "payouts", ReadPayouts},
 	{"Reconciliation", "/reconciliation", "reconciliation", ReadReconciliation},
+	{"Privacy", "/privacy/requests", "privacy", ReadRequests},
 	{"Audit log", "/audit", "audit", ReadAudit},
 	{"Staff", "/staff", "staff", ReadStaff},
 }

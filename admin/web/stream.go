@@ -32,12 +32,17 @@ func (b slowBody) Read(p []byte) (int, error) {
 
 func (b slowBody) Close() error { return b.body.Close() }
 
-// SendCSV responds with a CSV file, without a time limit for the whole file. If write fails before
-// the first byte, SendCSV returns the error. If write fails later, SendCSV aborts the connection, so
-// that the client does not mistake the file for a complete one.
+// SendCSV responds with a CSV file, like SendFile.
 func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
+	return SendFile(k, name+".csv", "text/csv; charset=utf-8", write)
+}
+
+// SendFile responds with a file, without a time limit for the whole file. If write fails before the first
+// byte, SendFile returns the error. If write fails later, SendFile aborts the connection, so that the client
+// does not mistake the file for a complete one.
+func SendFile(k *Request, name, contentType string, write func(to io.Writer) error) error {
 	extendDeadlines(k)
-	a := &fileResponse{k: k, name: name + ".csv"}
+	a := &fileResponse{k: k, name: name, contentType: contentType}
 	err := write(a)
 	if err == nil || !a.begun {
 		return err
@@ -48,16 +53,16 @@ func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 
 // fileResponse sends a file. It sets the headers when the first byte is written.
 type fileResponse struct {
-	k     *Request
-	name  string
-	begun bool
+	k                 *Request
+	name, contentType string
+	begun             bool
 }
 
 func (a *fileResponse) Write(p []byte) (int, error) {
 	if !a.begun {
 		a.begun = true
 		h := a.k.W.Header()
-		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set("Content-Type", a.contentType)
 		h.Set("Content-Disposition", `attachment; filename="`+a.name+`"`)
 	}
 	extendDeadlines(a.k)

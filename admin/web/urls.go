@@ -19,6 +19,10 @@ func Escape(value string) string { return url.QueryEscape(value) }
 
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
+func RequestURL(request uuid.UUID) string {
+	return "/privacy/requests/" + id.Format(id.PrivacyRequest, request)
+}
+
 // PartnerLink returns a partner's name, with a link to the partner's page if the user may see that page.
 // The platform account has no page.
 func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {

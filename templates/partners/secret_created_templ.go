@@ -90,7 +90,7 @@ func SecretCreated(v SecretCreatedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = oneTimeValue(v.Secret, "Copy secret").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.OneTimeValue(v.Secret, "Copy secret").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -34,6 +34,7 @@ func TestInBrowser(t *testing.T) {
 		"every page of a draft":           everyDraftPage,
 		"every page of publishing prices": everyPublishingPage,
 		"every page of a lead":            everyLeadPage,
+		"every page of privacy requests":  everyRequestPage,
 		"lead lookup":                     findLeadsInBrowser,
 		"reveal":                          revealInBrowser,
 		"every page of reconciliation":    everyReconciliationPage,

@@ -77,7 +77,7 @@ func reveal(t *testing.T, n *node.Node, lead uuid.UUID) (string, error) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := privacy.NewService(db, keys.Readers, nil, clock.System{}, privacy.Settings{RevealsPerDay: 50}).By(audit.Operator)
+	s := privacy.NewService(db, keys.Readers, testkit.PlatformKeys(t, 1), nil, clock.System{}, privacy.Settings{RevealsPerDay: 50}).By(audit.Operator)
 	return s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForLegal})
 }
 

@@ -1,0 +1,27 @@
+package admintest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+)
+
+// PrivacyRequest creates a privacy request for a copy of the data of the given leads, and returns its id. If
+// there are no leads, nothing is found.
+func PrivacyRequest(t testing.TB, h *Console, leadIDs ...uuid.UUID) string {
+	t.Helper()
+	r, err := h.Options.Privacy.By(audit.Operator).CreateRequest(t.Context(), privacy.NewRequest{
+		Kind: models.RequestAccess, ReceivedOn: h.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs,
+		Person: leads.Person{Email: "nothing-is-found@example.com"}, Identity: privacy.Identity{Check: models.IdentityReply},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return privacy.RequestID(r.ID)
+}

@@ -1,0 +1,71 @@
+package requests
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/privacy"
+	view "github.com/pingpost/pingpost/templates/requests"
+)
+
+func (h *Handlers) exportPage(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	return h.showExport(k, r, web.Rejected{Status: http.StatusOK, StepUp: web.StepUpAgain(k)})
+}
+
+func (h *Handlers) showExport(k *web.Request, r privacy.Request, shown web.Rejected) error {
+	return k.Show(shown.Status, view.Export(h.stepView(k, r, "export", "Export data", shown)))
+}
+
+// export writes the export and responds with its passphrase. It does not redirect, because the passphrase is
+// shown only once.
+func (h *Handlers) export(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	show := func(rejected web.Rejected) error { return h.showExport(k, r, rejected) }
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpAlways,
+		Do: func() (string, error) {
+			passphrase, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
+			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
+				k.By.Form = audit.Submission{} // so that the form can be submitted again
+				return "", h.showFailure(k, f, show)
+			}
+			if err != nil {
+				return "", err
+			}
+			return "", k.ShowSecret(http.StatusOK, view.Exported(view.ExportedView{
+				Shell:       k.Shell("Exported data", allRequests, requestLink(r.ID)),
+				Passphrase:  passphrase,
+				DownloadURL: web.RequestURL(r.ID) + "/export.zip",
+				Request:     requestLink(r.ID),
+				Until:       k.Now.Add(privacy.ExportRetention),
+			}))
+		},
+		Show: show,
+	})
+}
+
+func (h *Handlers) download(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	archive, err := h.Privacy.OpenExport(k.R.Context(), r.ID)
+	if err != nil {
+		return web.OrNotFound(err)
+	}
+	defer archive.Close()
+	return web.SendFile(k, privacy.RequestID(r.ID)+".zip", "application/zip", func(to io.Writer) error {
+		_, err := io.Copy(to, archive)
+		return err
+	})
+}

@@ -1,0 +1,89 @@
+package requests
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/requests"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) list(k *web.Request) error {
+	q := k.R.URL.Query()
+	closed := q.Get("state") == "closed"
+	v := view.ListView{
+		Shell: k.Shell("Privacy requests"), Closed: closed,
+		Tabs: []ui.Tab{
+			{Label: "Open", URL: allRequests.URL, Current: !closed},
+			{Label: "Closed", URL: allRequests.URL + "?state=closed", Current: closed},
+		},
+	}
+	if k.May(web.WriteRequests) {
+		v.NewURL = "/privacy/requests/new"
+	}
+	read := h.Privacy.OpenRequests
+	if closed {
+		read = h.Privacy.ClosedRequests
+	}
+	after, _ := id.Parse(id.PrivacyRequest, q.Get("after")) // an invalid id selects the first page
+	all, err := read(k.R.Context(), after, web.PageSize+1)
+	if err != nil {
+		return err
+	}
+	if len(all) > web.PageSize {
+		all = all[:web.PageSize]
+		next := url.Values{"after": {privacy.RequestID(all[len(all)-1].ID)}}
+		if closed {
+			next.Set("state", "closed")
+		}
+		v.Next = allRequests.URL + "?" + next.Encode()
+	}
+	for _, r := range all {
+		v.Rows = append(v.Rows, view.Row{
+			ID:        requestLink(r.ID),
+			Kind:      ui.Sentence(kindLabels[r.Kind]),
+			Reference: r.Reference,
+			State:     state(k, r),
+			Leads:     r.Leads,
+			Received:  r.ReceivedOn,
+			Due:       r.DueOn,
+			Closed:    web.TimeOf(r.ClosedAt),
+		})
+	}
+	return k.Show(http.StatusOK, view.List(v))
+}
+
+var kindLabels = map[models.PrivacyRequestKind]string{
+	models.RequestAccess:  "a copy of their data",
+	models.RequestErasure: "erasure of their data",
+}
+
+var outcomeLabels = map[models.RequestOutcome]string{
+	models.OutcomeExported:     "data exported",
+	models.OutcomeErased:       "data erased",
+	models.OutcomeNothingFound: "nothing found",
+	models.OutcomeRejected:     "rejected",
+	models.OutcomeWithdrawn:    "withdrawn",
+}
+
+func state(k *web.Request, r privacy.Request) view.State {
+	switch {
+	case r.Overdue(k.Now):
+		return view.State{Code: "overdue", Label: "overdue"}
+	case r.Outcome == nil:
+		return view.State{Code: "open", Label: "open"}
+	case *r.Outcome == models.OutcomeErased && r.Pending > 0:
+		return view.State{Code: "erasing", Label: "erasing"}
+	}
+	return view.State{Code: string(*r.Outcome), Label: outcomeLabels[*r.Outcome]}
+}
+
+func requestLink(request uuid.UUID) ui.Link {
+	return ui.Link{Label: privacy.RequestID(request), URL: web.RequestURL(request)}
+}

@@ -1,0 +1,85 @@
+package requests
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/requests"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) newPage(k *web.Request) error {
+	return h.showNew(k, http.StatusOK, url.Values{"received_on": {k.Now.UTC().Format(time.DateOnly)}}, nil)
+}
+
+func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
+	v := view.NewView{
+		Shell:     k.Shell("New privacy request", allRequests),
+		Countries: []ui.Option{{Label: "None (the number starts with +)"}},
+		Received:  web.Short(f.Get("received_on")), Email: web.Short(f.Get("email")), Phone: web.Short(f.Get("phone")),
+		LeadIDs: f.Get("leads"), Reference: f.Get("reference"),
+		Errors: mistakes,
+	}
+	for _, kind := range []models.PrivacyRequestKind{models.RequestAccess, models.RequestErasure} {
+		v.Kinds = append(v.Kinds, ui.Option{Value: string(kind), Label: ui.Sentence(kindLabels[kind])})
+	}
+	v.Kinds = web.SelectOption(v.Kinds, f.Get("kind"))
+	for i := range h.Prices.Markets().Len() {
+		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
+			v.Countries = append(v.Countries, ui.Option{Value: m.Code, Label: m.Name})
+		}
+	}
+	v.Countries = web.SelectOption(v.Countries, f.Get("country"))
+	return k.Show(status, view.New(v))
+}
+
+func (h *Handlers) create(k *web.Request) error {
+	f := k.R.PostForm
+	n := privacy.NewRequest{
+		Kind: models.PrivacyRequestKind(f.Get("kind")), Reference: f.Get("reference"),
+		Person: leads.Person{Email: strings.TrimSpace(f.Get("email")), Phone: strings.TrimSpace(f.Get("phone")), Country: f.Get("country")},
+	}
+	var mistakes ui.Errors
+	var err error
+	if n.ReceivedOn, err = time.Parse(time.DateOnly, f.Get("received_on")); err != nil {
+		mistakes = append(mistakes, ui.FieldError{Field: "received_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
+	}
+	if !web.ValidText(n.Person.Email) || !web.ValidText(n.Person.Phone) {
+		mistakes = append(mistakes, ui.FieldError{Field: "email", Message: "Enter the email address and the phone number again. One of them contains characters that are not valid."})
+	}
+	if n.Leads, err = leadIDs(f.Get("leads")); err != nil {
+		mistakes = append(mistakes, ui.FieldError{Field: "leads", Message: "Enter lead IDs. Each is ld_ followed by 26 letters and digits."})
+	}
+	return web.Submit(k, web.Form{
+		Errors: mistakes,
+		Do: func() (string, error) {
+			r, err := h.Privacy.By(k.By).CreateRequest(k.R.Context(), n)
+			return web.RequestURL(r.ID), err
+		},
+		Show: func(r web.Rejected) error { return h.showNew(k, r.Status, f, r.Errors) },
+	})
+}
+
+// leadIDs parses lead ids that are separated by spaces, commas or line breaks.
+func leadIDs(text string) (ids []uuid.UUID, err error) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == ',' || r == ';' }) {
+		lead, err := id.Parse(id.Lead, word)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, lead) {
+			ids = append(ids, lead)
+		}
+	}
+	return ids, nil
+}

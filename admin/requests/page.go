@@ -1,0 +1,169 @@
+package requests
+
+import (
+	"encoding/csv"
+	"io"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/csvcell"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/requests"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// request returns the request with the id in the URL.
+func (h *Handlers) request(k *web.Request) (r privacy.Request, err error) {
+	object, err := web.PathID(k, "id", id.PrivacyRequest)
+	if err != nil {
+		return r, err
+	}
+	r, err = h.Privacy.Request(k.R.Context(), object)
+	return r, web.OrNotFound(err)
+}
+
+func (h *Handlers) page(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	return h.showPage(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mistakes ui.Errors) error {
+	v := view.RequestView{
+		Shell:          k.Shell("Privacy request", allRequests),
+		URL:            web.RequestURL(r.ID),
+		ID:             privacy.RequestID(r.ID),
+		State:          state(k, r),
+		Kind:           ui.Sentence(kindLabels[r.Kind]),
+		Access:         r.Kind == models.RequestAccess,
+		Open:           r.Outcome == nil,
+		Reference:      r.Reference,
+		Received:       r.ReceivedOn,
+		Due:            r.DueOn,
+		Extended:       web.TimeOf(r.ExtendedAt),
+		ExtendedReason: r.ExtensionReason,
+		CreatedBy:      r.CreatedBy,
+		CreatedAt:      r.CreatedAt,
+		OutcomeNote:    r.OutcomeNote,
+		ClosedAt:       web.TimeOf(r.ClosedAt),
+		Found:          view.Found{Leads: r.Leads, Partners: r.Partners, Erased: r.Erased, CSV: web.RequestURL(r.ID) + "/leads.csv"},
+		MayWrite:       k.May(web.WriteRequests),
+		CanExtend:      r.Outcome == nil && r.ExtendedAt == nil && !r.Overdue(k.Now),
+		Errors:         mistakes,
+	}
+	if r.Identity != nil {
+		v.Identity = view.Identity{
+			Label: ui.Sentence(privacy.IdentityCheckLabel(*r.Identity)), Note: r.IdentityNote, By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
+		}
+	}
+	if r.ClosedBy != nil {
+		v.ClosedBy = *r.ClosedBy
+	}
+	if r.Ground != nil {
+		v.Ground = ui.Sentence(privacy.RejectionGroundLabel(*r.Ground))
+	}
+	if r.FileID != nil && v.MayWrite {
+		v.ExportURL = v.URL + "/export.zip"
+	}
+	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil {
+		v.Blocked = err.Message
+	}
+	if err := h.addLeads(k, r, &v); err != nil {
+		return err
+	}
+	return k.Show(status, view.Request(v))
+}
+
+// shownLeads is the number of leads that the page of a request lists.
+const shownLeads = 50
+
+// addLeads adds the leads that were found, and the partners to tell about an erasure.
+func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestView) error {
+	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
+	if err != nil {
+		return err
+	}
+	var notices []privacy.PartnerNotice
+	if r.Outcome != nil && *r.Outcome == models.OutcomeErased {
+		if notices, err = h.Privacy.Notices(k.R.Context(), r.ID); err != nil {
+			return err
+		}
+	}
+	var partners []uuid.UUID
+	for _, l := range rows {
+		partners = append(partners, l.PartnerID)
+	}
+	for _, n := range notices {
+		partners = append(partners, n.Partner)
+	}
+	names, err := web.NamesOfPartners(k, partners)
+	if err != nil {
+		return err
+	}
+	for _, l := range rows {
+		link := ui.Link{Label: id.Format(id.Lead, l.LeadID)}
+		if k.MayAt(web.ReadLeads, l.PartnerID) {
+			link.URL = web.LeadURL(l.LeadID)
+		}
+		v.Found.Rows = append(v.Found.Rows, view.FoundLead{Lead: link, Partner: names.Of(l.PartnerID)})
+	}
+	for _, n := range notices {
+		v.Notices = append(v.Notices, view.Notice{
+			Partner: names.Of(n.Partner), ID: id.Format(id.Partner, n.Partner), Leads: n.Leads, By: n.NotifiedBy, At: n.NotifiedAt,
+		})
+	}
+	return nil
+}
+
+// leadsCSV sends the ids of the leads of a request, each with its partner.
+func (h *Handlers) leadsCSV(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	all, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, r.Leads)
+	if err != nil {
+		return err
+	}
+	var partners []uuid.UUID
+	for _, l := range all {
+		partners = append(partners, l.PartnerID)
+	}
+	names, err := web.NamesOfPartners(k, partners)
+	if err != nil {
+		return err
+	}
+	return web.SendCSV(k, privacy.RequestID(r.ID), func(to io.Writer) error {
+		w := csv.NewWriter(to)
+		rows := [][]string{{"lead_id", "partner"}}
+		for _, l := range all {
+			rows = append(rows, []string{id.Format(id.Lead, l.LeadID), csvcell.Escape(names.Of(l.PartnerID))})
+		}
+		return w.WriteAll(rows)
+	})
+}
+
+// recordNotice records that a partner was told about an erasure.
+func (h *Handlers) recordNotice(k *web.Request) error {
+	r, err := h.request(k)
+	if err != nil {
+		return err
+	}
+	partner, err := id.Parse(id.Partner, k.R.PostForm.Get("partner"))
+	if err != nil {
+		return web.ErrNotFound
+	}
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Privacy.By(k.By).RecordNotice(k.R.Context(), r.ID, partner))
+		},
+		Show: func(rejected web.Rejected) error { return h.showPage(k, rejected.Status, r, rejected.Errors) },
+	})
+}

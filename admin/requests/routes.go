@@ -1,0 +1,43 @@
+// Package requests serves the pages for privacy requests.
+package requests
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// Handlers serves the pages for privacy requests.
+type Handlers struct {
+	Prices  *ratecard.Service
+	Privacy *privacy.Service
+}
+
+var allRequests = ui.Link{Label: "Privacy requests", URL: "/privacy/requests"}
+
+// Routes returns the routes for privacy requests. The form that creates a request is not saved when a session
+// has expired, because an email address or phone number must not be stored.
+func (h *Handlers) Routes() []web.Route {
+	const one = "/privacy/requests/{id}"
+	all := []web.Route{
+		{Method: http.MethodGet, Path: allRequests.URL, Needs: web.ReadRequests, Handle: h.list},
+		{Method: http.MethodGet, Path: "/privacy/requests/new", Needs: web.WriteRequests, Handle: h.newPage},
+		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests, Creates: "/privacy/requests/{object}", Handle: h.create},
+		{Method: http.MethodGet, Path: one, Needs: web.ReadRequests, Handle: h.page},
+		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Handle: h.leadsCSV},
+		{Method: http.MethodPost, Path: one + "/notices", Needs: web.WriteRequests, Handle: h.recordNotice},
+		{Method: http.MethodGet, Path: one + "/export", Needs: web.WriteRequests, Handle: h.exportPage},
+		{Method: http.MethodPost, Path: one + "/export", Needs: web.WriteRequests, Creates: one, ShownOnce: true, Handle: h.export},
+		{Method: http.MethodGet, Path: one + "/export.zip", Needs: web.WriteRequests, Long: true, Erasable: true, Handle: h.download},
+	}
+	for _, s := range h.steps() {
+		path := one + "/" + s.name
+		all = append(all,
+			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Handle: s.page},
+			web.Route{Method: http.MethodPost, Path: path, Needs: web.WriteRequests, Form: path, Handle: s.submit})
+	}
+	return all
+}

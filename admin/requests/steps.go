@@ -1,0 +1,164 @@
+package requests
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/a-h/templ"
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/requests"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// step is a form that changes an open request.
+type step struct {
+	h      *Handlers
+	name   string // in the URL
+	title  string
+	stepUp web.StepUpRule
+	show   func(view.StepView) templ.Component
+	fill   func(k *web.Request, r privacy.Request, v *view.StepView)
+	do     func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
+}
+
+func (h *Handlers) steps() []*step {
+	return []*step{
+		{
+			h: h, name: "identity",
+			title: "Identity check", show: view.CheckIdentity,
+			fill: func(k *web.Request, r privacy.Request, v *view.StepView) {
+				for _, one := range privacy.IdentityChecks {
+					v.Options = append(v.Options, reasonOption(string(one.Check), one.Label))
+				}
+				chosen := k.R.PostForm.Get("identity")
+				if r.Identity != nil && k.R.Method == http.MethodGet {
+					chosen, v.Text = string(*r.Identity), r.IdentityNote
+				}
+				v.Options = web.SelectOption(v.Options, chosen)
+			},
+			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+				f := k.R.PostForm
+				return s.CheckIdentity(ctx, request, privacy.Identity{Check: models.IdentityCheck(f.Get("identity")), Note: f.Get("note")})
+			},
+		},
+		{
+			h: h, name: "erase",
+			title: "Erase data", show: view.Erase, stepUp: web.StepUpAlways,
+			do: func(ctx context.Context, s *privacy.Service, _ *web.Request, request uuid.UUID) error {
+				return s.EraseRequest(ctx, request)
+			},
+		},
+		{
+			h: h, name: "extend",
+			title: "Extend deadline", show: view.Extend,
+			fill: func(_ *web.Request, r privacy.Request, v *view.StepView) {
+				v.Until = privacy.ExtendedDeadline(r.ReceivedOn)
+			},
+			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+				return s.Extend(ctx, request, k.R.PostForm.Get("reason"))
+			},
+		},
+		{
+			h: h, name: "close",
+			title: "Close request", show: view.Close, fill: fillClose,
+			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+				f := k.R.PostForm
+				return s.Close(ctx, request, privacy.Closing{
+					Outcome: models.RequestOutcome(f.Get("outcome")), Ground: models.RejectionGround(f.Get("ground")), Note: f.Get("note"),
+				})
+			},
+		},
+	}
+}
+
+func fillClose(k *web.Request, r privacy.Request, v *view.StepView) {
+	f := k.R.PostForm
+	if r.Leads == 0 {
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was told so"})
+	}
+	v.Options = web.SelectOption(append(v.Options,
+		ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"},
+		ui.Option{Value: string(models.OutcomeWithdrawn), Label: "The consumer withdrew the request, or it was created by mistake"},
+	), f.Get("outcome"))
+	v.Grounds = []ui.Option{{Label: "None"}}
+	for _, g := range privacy.RejectionGrounds(r.Kind) {
+		v.Grounds = append(v.Grounds, ui.Option{Value: string(g.Ground), Label: ui.Sentence(g.Label)})
+	}
+	v.Grounds = web.SelectOption(v.Grounds, f.Get("ground"))
+}
+
+// page shows the form. If the request is closed, it goes back to the request.
+func (s *step) page(k *web.Request) error {
+	r, err := s.h.request(k)
+	if err != nil {
+		return err
+	}
+	if r.Outcome != nil {
+		return k.Redirect(web.RequestURL(r.ID))
+	}
+	shown := web.Rejected{Status: http.StatusOK}
+	if s.stepUp == web.StepUpAlways {
+		shown.StepUp = web.StepUpAgain(k)
+	}
+	return s.render(k, r, shown)
+}
+
+func (s *step) submit(k *web.Request) error {
+	r, err := s.h.request(k)
+	if err != nil {
+		return err
+	}
+	show := func(rejected web.Rejected) error { return s.render(k, r, rejected) }
+	return web.Submit(k, web.Form{
+		StepUp: s.stepUp,
+		Do: func() (string, error) {
+			err := s.do(k.R.Context(), s.h.Privacy.By(k.By), k, r.ID)
+			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
+				return "", s.h.showFailure(k, f, show)
+			}
+			return web.RequestURL(r.ID), err
+		},
+		Show: show,
+	})
+}
+
+func (s *step) render(k *web.Request, r privacy.Request, shown web.Rejected) error {
+	v := s.h.stepView(k, r, s.name, s.title, shown)
+	if s.fill != nil {
+		s.fill(k, r, &v)
+	}
+	return k.Show(shown.Status, s.show(v))
+}
+
+func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title string, shown web.Rejected) view.StepView {
+	f := k.R.PostForm
+	return view.StepView{
+		Shell:   k.Shell(title, allRequests, requestLink(r.ID)),
+		Action:  web.RequestURL(r.ID) + "/" + name,
+		Request: requestLink(r.ID),
+		Text:    f.Get("note") + f.Get("reason"), // no form has both
+		Leads:   r.Leads - r.Erased - r.Pending,
+		StepUp:  shown.StepUp,
+		Errors:  shown.Errors,
+	}
+}
+
+// showFailure shows why the platform, not the user, is the reason that a form failed.
+func (h *Handlers) showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error) error {
+	web.LogError(k, f)
+	return show(web.Rejected{Status: web.Status(f), StepUp: web.StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}}})
+}
+
+// reasonOption returns the option for a check. The check "other" must be described in the note.
+func reasonOption(code, label string) ui.Option {
+	option := ui.Option{Value: code, Label: ui.Sentence(label)}
+	if code == string(models.IdentityOther) {
+		option.Hint = "Describe it in the note."
+	}
+	return option
+}

@@ -1,0 +1,83 @@
+package browser_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyRequestPage answers a request for a copy and a request for erasure.
+func everyRequestPage(t *testing.T, chromium *browser.Browser) {
+	s := admintest.NewConsoleWithLeads(t)
+	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	s.AddLead(t, s.Other, admintest.JoContact, nil)
+	p := chromium.Page(t, browser.Emulation{})
+	signIn(s.Console, p, "privacy@example.com")
+	p.Open(s.URL + "/privacy/requests")
+	check(p, "requests-none")
+	create := func(kind string) {
+		t.Helper()
+		p.Open(s.URL + "/privacy/requests/new")
+		p.Click(`input[name="kind"][value="` + kind + `"]`)
+		p.Type(`input[name="email"]`, admintest.JoContact.Email)
+		p.Type(`input[name="reference"]`, "Case 2041")
+	}
+	create("access")
+	check(p, "request-new")
+	p.Submit(`form.form button[type="submit"]`)
+	check(p, "request-open")
+	p.Click(`a[href$="/identity"]`)
+	check(p, "request-identity")
+	p.Click(`input[name="identity"][value="reply"]`)
+	p.Submit(`form.form button[type="submit"]`)
+	check(p, "request-checked")
+	p.Click(`a[href$="/extend"]`)
+	check(p, "request-extend")
+	p.Type(`textarea[name="reason"]`, "The data is in archives.")
+	p.Submit(`form.form button[type="submit"]`)
+	p.Click(`a[href$="/close"]`)
+	check(p, "request-close")
+	p.Submit(`form.form button[type="submit"]`)
+	check(p, "request-close-errors")
+	p.Click(`form.form a[href^="/privacy/requests/pr_"]`)
+	p.Click(`a[href$="/export"]`)
+	check(p, "request-export")
+	p.Type(`input[name="proof"]`, admintest.Password)
+	p.Submit(`form.form button[type="submit"]`)
+	if p.Text(".once code") == "" {
+		t.Error("the page does not show the passphrase")
+	}
+	check(p, "request-exported")
+	p.Click(`a[href^="/privacy/requests/pr_"]:not([href$=".zip"])`)
+	check(p, "request-answered")
+
+	create("erasure")
+	p.Submit(`form.form button[type="submit"]`)
+	p.Click(`a[href$="/identity"]`)
+	p.Click(`input[name="identity"][value="document"]`)
+	p.Submit(`form.form button[type="submit"]`)
+	p.Click(`a[href$="/erase"]`)
+	check(p, "request-erase")
+	p.Type(`input[name="proof"]`, admintest.Password)
+	p.Submit(`form.form button[type="submit"]`)
+	p.Submit(`form[action$="/notices"] button`)
+	check(p, "request-erased")
+	if n := s.Count(t, "erasures", "lead_id = '"+first.ID.String()+"'"); n != 1 {
+		t.Errorf("the lead has %d erasures, want 1", n)
+	}
+	create("erasure")
+	p.Submit(`form.form button[type="submit"]`)
+	check(p, "request-nothing-found")
+	p.Open(s.URL + "/privacy/requests")
+	check(p, "requests")
+	p.Open(s.URL + "/privacy/requests?state=closed")
+	check(p, "requests-closed")
+	auditor := chromium.Page(t, browser.Emulation{})
+	signIn(s.Console, auditor, string(models.Auditor)+"@example.com")
+	auditor.Open(s.URL + "/audit?kind=privacy_request")
+	check(auditor, "audit-requests")
+	expectOnlyStatusErrors(t, auditor)
+	expectOnlyStatusErrors(t, p)
+}
