@@ -12,7 +12,7 @@ const (
 	maintainEvery = time.Hour
 	// stepTimeout limits one retention step, because the statement timeout of the database has no effect
 	// if the network fails. The next hourly run continues an interrupted step.
-	stepTimeout       = 6 * time.Minute
+	stepTimeout       = 5 * time.Minute
 	partitionsTimeout = 30 * time.Second
 )
 

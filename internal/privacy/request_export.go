@@ -240,7 +240,7 @@ func (s *Service) personalData(ctx context.Context, r Request) (personalData, er
 	return data, nil
 }
 
-const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, coalesce(nullif(l.postcode, ''), l.quoted_postcode), n.erased_at,
+const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, coalesce(nullif(l.postcode, ''), l.quoted_postcode), coalesce(n.erased_at, n.requested_at),
 		c.lead_id IS NOT NULL, c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
@@ -268,6 +268,10 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Postcode, &l.ErasedAt,
 			&hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
+		if l.ErasedAt != nil { // or the erasure is pending
+			l.Postcode, l.Returns = "", nil
+			return l, err
+		}
 		if hasConsent {
 			l.Consent = &c
 		}
