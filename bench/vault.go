@@ -60,7 +60,7 @@ func (v *vaulted) stop() error {
 }
 
 func (v *vaulted) contender(name string, run func(context.Context, time.Duration) (round, error)) *subject {
-	return &subject{name: name, process: v.process, beside: v.vault.Process(), run: run}
+	return &subject{name: name, process: v.process, beside: v.vault.ID(), run: run}
 }
 
 // as returns a key wrapper that logs in to Vault with the given role.

@@ -111,7 +111,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Leads:                leads.NewReader(h.DB, keys, h.Time),
 		Jobs:                 h.Jobs,
 		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
-		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Open(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay, RequestDays: 365}),
+		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay, RequestDays: 365}),
 		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:               prices.WithPolicy(k.Policy),
 		Reporting:            reporting.NewReader(h.DB),

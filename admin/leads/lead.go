@@ -55,7 +55,10 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}
-	erased := l.State == models.LeadErased
+	erased, noKey := l.State == models.LeadErased, "missing"
+	if erased {
+		noKey = "erased"
+	}
 	v := view.DetailsView{
 		Shell:         k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads),
 		ID:            id.Format(id.Lead, l.ID),
@@ -70,13 +73,14 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Consent:       consentView(l.Consent, erased),
 		Contact: view.Contact{
 			Erased:       erased,
+			KeyMissing:   l.KeyWrapper == "" && !erased,
 			ByEmail:      l.ByEmail,
 			ByPhone:      l.ByPhone,
 			PhoneFlagged: l.PhoneFlagged,
 			Country:      l.Country,
 			Postcode:     l.Postcode,
 		},
-		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, "erased"), Version: cmp.Or(l.KeyVersion, "erased"), Sizes: l.Envelope},
+		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, noKey), Version: cmp.Or(l.KeyVersion, noKey), Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
 	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {

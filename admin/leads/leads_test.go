@@ -176,6 +176,8 @@ func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	expect(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
 	late := s.AddLead(t, s.Harbour, admintest.SamContact, nil)
 	expect(late, returnForm)
+	s.Exec(t, `DELETE FROM lead_keys WHERE lead_id = $1`, late.ID) // the keys were not restored from a backup
+	expect(late, returnForm, `data-contact="key_missing"`, "!/reveal?", "!erased")
 	s.Time.Advance(s.Options.Payouts.Policy().ReturnWindow + time.Second)
 	b = s.SignedInAs(t, models.Finance)
 	expect(late, "!"+returnForm)

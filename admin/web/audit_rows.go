@@ -68,6 +68,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"console.deny":                   "open a page without access",
 	"keys.reseal":                    "reseal secrets and digests",
 	"keys.rewrap":                    "rewrap lead keys",
+	"keys.expire":                    "delete old versions of Vault key",
 	"keys.rotate":                    "create new version of Vault key",
 	"audit.verify":                   "verify audit log",
 	"ledger.adjust":                  "adjust balance",

@@ -47,7 +47,7 @@ func script(t *testing.T, page string) string {
 var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
-	"how-to/back-up-and-restore.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
+	"how-to/back-up-and-restore.md", "how-to/back-up-lead-keys.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
 	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md", "how-to/answer-privacy-requests.md",
 }
 
@@ -200,6 +200,9 @@ func TestHowToGuides(t *testing.T) {
 		t.Errorf("partner harbour-leads is %s, want approved", got)
 	}
 	r.follow(t, "how-to/change-prices.md")
+	p.until(t, "the node uses the new prices", func() bool {
+		return strings.Contains(shell(t, "curl -fsS "+p.OpsURL+"/metrics"), "pingpost_rate_card_version 4\n")
+	})
 	var health strings.Builder
 	health.WriteString(r.follow(t, "how-to/monitor.md", "OPS_URL="+p.OpsURL, "OWNER_URL="+running.OwnerURL))
 	for _, part := range []string{`"lead_keys"`, "pingpost_ready", `pingpost_rate_card_version 4`} {

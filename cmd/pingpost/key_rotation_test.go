@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -302,15 +303,26 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		{"Rotate the key in Vault", "A minute later, run `pingpost keys rewrap`", func(t *testing.T, step rotationStep) {
 			f.run(t, step, "keys rewrap", devvault.Rewrap)
 		}},
-		{"Rotate the key in Vault", "When `keys status` shows no leads under the old version, you can raise `min_decryption_version`", func(t *testing.T, _ rotationStep) {
-			if old := under("vault", "v1"); old > 0 {
-				t.Errorf("%d leads use the old version", old)
-			}
-			v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{
-				"min_decryption_version": 2,
-				"min_encryption_version": 2,
+		{"Let old backups expire", "Every month,", func(t *testing.T, step rotationStep) {
+			v.AgeKey(t, 40*24*time.Hour)
+			f.run(t, step, "keys rotate", devvault.Rotate)
+			testkit.Eventually(t, 2*patience, "the nodes write with the new version", func() bool {
+				before := under("vault", "v2")
+				tr.waitForMore(t)
+				return under("vault", "v2") == before
 			})
+			f.run(t, step, "keys rewrap", devvault.Rewrap)
+			v.AgeKey(t, 35*24*time.Hour)
 		}},
+		{"Let old backups expire", "Every day, run `pingpost keys expire", func(t *testing.T, step rotationStep) {
+			if old := under("vault", "v1") + under("vault", "v2"); old > 0 {
+				t.Errorf("%d leads use an old version", old)
+			}
+			if out := f.run(t, step, "keys expire --keep-days 35", devvault.Expire); !strings.HasPrefix(out, "Deleted all key versions before v3.") {
+				t.Errorf("expire: %s", out)
+			}
+		}},
+		{"Let old backups expire", "Delete Vault's own snapshots", func(*testing.T, rotationStep) {}},
 	}
 	steps := rotationSteps(t)
 	if len(steps) != len(carriedOut) {
@@ -339,7 +351,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	if out := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(out, fmt.Sprintf(" %d leads ", stored)) {
 		t.Errorf("reseal with %d acknowledged leads: %s", stored, out)
 	}
-	if all := under("vault", "v2"); all != int64(stored) {
+	if all := under("vault", "v3"); all != int64(stored) {
 		t.Errorf("got %d stored leads, want the %d acknowledged ones", all, stored)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -29,7 +28,7 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
+	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysExpire(), keysReseal())
 }
 
 // keyServices contains the keys and the services whose data they encrypt.
@@ -75,7 +74,10 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 // checkErasures returns an error if the database may contain erased leads again, for example from an
 // older backup. The keys of these leads must not be changed until the leads are erased again.
 func (k *keyServices) checkErasures(ctx context.Context) error {
-	j := journal.Open(k.cfg.Privacy.ErasureJournal)
+	j, err := app.OpenJournal(k.cfg.Privacy)
+	if err != nil {
+		return err
+	}
 	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
 }
 
@@ -296,13 +298,15 @@ remove older keys. You can stop the command at any time and run it again.`,
 	return c
 }
 
+var errNoVault = errors.New("no Vault is configured: set vault.address. The local key has no versions; use Vault as the key wrapper instead")
+
 func keysRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Create a new version of the key in Vault", Args: noArgs}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rotate, func(k *keyServices) error {
 			if k.wrappers.Vault == nil {
-				return errors.New("no Vault is configured: set vault.address. The local key cannot be rotated; use Vault as the key wrapper instead")
+				return errNoVault
 			}
 			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
 				return err

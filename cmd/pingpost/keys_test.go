@@ -38,8 +38,8 @@ func TestDocumentedVaultSetup(t *testing.T) {
 	}
 	// The policies must be the same as in dev and the tests.
 	other := testkit.NewVault(t)
-	words := regexp.MustCompile(`path "[^"]+"|capabilities = \[[^\]]*\]`)
-	for _, role := range []string{devvault.Serve, devvault.Rewrap, devvault.Rotate} {
+	words := regexp.MustCompile(`path "[^"]+"|capabilities = \[[^\]]*\]|allowed_parameters = \{[^}]*\}`)
+	for _, role := range []string{devvault.Serve, devvault.Read, devvault.Rewrap, devvault.Rotate, devvault.Expire} {
 		theirs, err := other.Root.Logical().ReadWithContext(t.Context(), "sys/policies/acl/"+role)
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +54,7 @@ func TestDocumentedVaultSetup(t *testing.T) {
 		"pingpost-node-2": devvault.Serve,
 		devvault.Rewrap:   devvault.Rewrap,
 		devvault.Rotate:   devvault.Rotate,
+		devvault.Expire:   devvault.Expire,
 	} {
 		if settings := made("auth/approle/role/" + role); !strings.Contains(settings, "token_no_default_policy:true") || !strings.Contains(settings, "["+policy+"]") {
 			t.Errorf("%s: %s", role, settings)

@@ -20,7 +20,6 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -273,6 +272,9 @@ func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error)
 	if err != nil {
 		return err
 	}
-	j := journal.Open(cfg.Privacy.ErasureJournal)
+	j, err := app.OpenJournal(cfg.Privacy)
+	if err != nil {
+		return err
+	}
 	return use(privacy.NewService(db, keys.Readers, platform, j, clock.System{}, app.PrivacySettings(cfg)).By(audit.Operator))
 }

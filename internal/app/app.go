@@ -179,7 +179,9 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePingPartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RejectionsPerPartner)
 	a.newJobServices(keys)
-	a.newPrivacy(keys)
+	if err := a.newPrivacy(keys); err != nil {
+		return err
+	}
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	return a.handlers(o, intake.Deps{

@@ -101,8 +101,18 @@ func PrivacySettings(cfg *config.Config) privacy.Settings {
 	}
 }
 
-func (a *App) newPrivacy(platform *keyring.Keys) {
+// OpenJournal returns the configured erasure journal, or nil if none is configured. It does not access the
+// journal.
+func OpenJournal(p config.Privacy) (journal.Store, error) {
+	return journal.Open(journal.Options{
+		Location: p.ErasureJournal, Endpoint: p.JournalEndpoint, Region: p.JournalRegion,
+		AccessKey: p.JournalAccessKey, SecretKey: p.JournalSecretKey.Reveal(),
+	})
+}
+
+func (a *App) newPrivacy(platform *keyring.Keys) error {
+	j, err := OpenJournal(a.cfg.Privacy)
 	a.erasures = newErasures(a.registry)
-	p := a.cfg.Privacy
-	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, journal.Open(p.ErasureJournal), a.clock, PrivacySettings(a.cfg))
+	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, j, a.clock, PrivacySettings(a.cfg))
+	return err
 }

@@ -77,6 +77,10 @@ payouts:
 privacy:
   reveals_per_day: 50
   erasure_journal: ""
+  journal_endpoint: ""
+  journal_region: "us-east-1"
+  journal_access_key: ""
+  journal_secret_key: ""
   require_approval: false
   controller: ""
   purposes: "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us."

@@ -1,6 +1,11 @@
 package config
 
-import "path/filepath"
+import (
+	"net/url"
+	"path/filepath"
+
+	"github.com/pingpost/pingpost/internal/journal"
+)
 
 // Privacy holds the settings of the section `privacy`. These settings determine how staff handle
 // consumers' personal data.
@@ -10,11 +15,25 @@ type Privacy struct {
 	// limit, a warning is added to the audit log.
 	RevealsPerDay int
 
-	// The folder of the erasure journal, as an absolute path. The journal lists the erased leads, without
-	// personal data. All nodes must share the folder, and it must not be restored together with the
-	// database (see docs/how-to/erase-contact-data.md). The folder must exist. If this setting is empty,
-	// leads cannot be erased.
+	// The erasure journal: the absolute path of a folder, or `s3://BUCKET/PREFIX` for an S3-compatible
+	// bucket. The journal lists the erased leads, without personal data. All nodes must share it, and it
+	// must not be restored together with the database (see docs/how-to/erase-contact-data.md). The folder
+	// or the bucket must exist. If this setting is empty, leads cannot be erased.
 	ErasureJournal string
+
+	// The origin of the service that stores the bucket, such as `https://s3.eu-central-1.amazonaws.com`. It
+	// must be `https`; `http` is only allowed for localhost.
+	JournalEndpoint string
+
+	// The region of the bucket, as in the service's documentation. Many services other than AWS ignore it.
+	JournalRegion string
+
+	// The ID of the access key for the bucket. It is not secret. The key must be allowed to list, read and
+	// add objects below the prefix, and should not be allowed to delete any.
+	JournalAccessKey string
+
+	// The secret of the access key for the bucket.
+	JournalSecretKey Secret
 
 	// Whether a privacy request needs two users: `true` or `false`. If it is `true`, the user who checked
 	// the consumer's identity cannot also export or erase the data. All uses of the command line together
@@ -35,6 +54,7 @@ type Privacy struct {
 func defaultPrivacy() Privacy {
 	return Privacy{
 		RevealsPerDay: 50,
+		JournalRegion: "us-east-1",
 		Purposes:      "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us.",
 		Recipients:    "Companies that offer what you asked for.",
 	}
@@ -47,6 +67,10 @@ func (p *Privacy) fields() []field {
 	return []field{
 		whole("reveals_per_day", &p.RevealsPerDay),
 		text("erasure_journal", &p.ErasureJournal),
+		text("journal_endpoint", &p.JournalEndpoint),
+		text("journal_region", &p.JournalRegion),
+		text("journal_access_key", &p.JournalAccessKey),
+		secret(text("journal_secret_key", &p.JournalSecretKey)),
 		flag("require_approval", &p.RequireApproval),
 		text("controller", &p.Controller),
 		text("purposes", &p.Purposes),
@@ -58,13 +82,48 @@ func (p *Privacy) fields() []field {
 func (p *Privacy) Validate() error {
 	var ps Problems
 	between(&ps, "privacy.reveals_per_day", p.RevealsPerDay, 1, 10_000)
-	if p.ErasureJournal != "" && !filepath.IsAbs(p.ErasureJournal) {
-		ps.add("privacy.erasure_journal", "must be an absolute path, such as /var/lib/pingpost-erasures")
-	}
 	for name, value := range map[string]string{"controller": p.Controller, "purposes": p.Purposes, "recipients": p.Recipients} {
 		if len(value) > maxExportText {
 			ps.add("privacy."+name, "must have at most %d bytes", maxExportText)
 		}
 	}
+	if journal.IsBucket(p.ErasureJournal) {
+		p.validateBucket(&ps)
+		return ps.asError()
+	}
+	if p.ErasureJournal != "" && !filepath.IsAbs(p.ErasureJournal) {
+		ps.add("privacy.erasure_journal", "must be an absolute path, such as /var/lib/pingpost-erasures, or a bucket, such as s3://erasures/pingpost")
+	}
+	for _, given := range []struct {
+		path string
+		set  bool
+	}{
+		{"privacy.journal_endpoint", p.JournalEndpoint != ""},
+		{"privacy.journal_access_key", p.JournalAccessKey != ""},
+		{"privacy.journal_secret_key", p.JournalSecretKey != ""},
+	} {
+		if given.set {
+			ps.add(given.path, "has no effect unless privacy.erasure_journal is a bucket")
+		}
+	}
 	return ps.asError()
+}
+
+func (p *Privacy) validateBucket(ps *Problems) {
+	if _, _, ok := journal.ParseBucket(p.ErasureJournal); !ok {
+		ps.add("privacy.erasure_journal", "must be s3://, the name of a bucket and, optionally, a prefix with letters, digits, hyphens, underscores, dots and slashes, such as s3://erasures/pingpost")
+	}
+	ps.require("privacy.journal_region", p.JournalRegion != "")
+	ps.require("privacy.journal_access_key", p.JournalAccessKey != "")
+	ps.require("privacy.journal_secret_key", p.JournalSecretKey != "")
+	const path = "privacy.journal_endpoint"
+	u, err := url.Parse(p.JournalEndpoint)
+	switch {
+	case p.JournalEndpoint == "":
+		ps.require(path, false)
+	case err != nil || !validHost(u.Hostname()) || !validPort(u.Port(), true) || u.Scheme != "http" && u.Scheme != "https" || p.JournalEndpoint != u.Scheme+"://"+u.Host:
+		ps.add(path, "must be an origin, such as https://s3.example.com")
+	case u.Scheme != "https" && !loopback(u.Hostname()):
+		ps.add(path, "must use https; http is only allowed for localhost")
+	}
 }

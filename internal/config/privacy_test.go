@@ -17,6 +17,45 @@ func TestErasureJournalIsAbsolute(t *testing.T) {
 	}
 }
 
+func TestErasureJournalInBucket(t *testing.T) {
+	valid := Privacy{
+		RevealsPerDay: 1, ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",
+		JournalAccessKey: "key", JournalSecretKey: "secret",
+	}
+	for _, tt := range []struct {
+		change func(*Privacy)
+		want   []string
+	}{
+		{func(*Privacy) {}, nil},
+		{func(p *Privacy) { p.JournalEndpoint = "http://127.0.0.1:9000" }, nil},
+		{func(p *Privacy) { p.JournalEndpoint = "http://s3.example.com" }, []string{"privacy.journal_endpoint"}},
+		{func(p *Privacy) { p.JournalEndpoint = "https://s3.example.com/erasures" }, []string{"privacy.journal_endpoint"}},
+		{func(p *Privacy) { p.JournalEndpoint = "s3.example.com" }, []string{"privacy.journal_endpoint"}},
+		{func(p *Privacy) { p.ErasureJournal = "s3://" }, []string{"privacy.erasure_journal"}},
+		{func(p *Privacy) { p.ErasureJournal = "s3://erasures/../x" }, []string{"privacy.erasure_journal"}},
+		{
+			func(p *Privacy) {
+				p.JournalEndpoint, p.JournalRegion, p.JournalAccessKey, p.JournalSecretKey = "", "", "", ""
+			},
+			[]string{
+				"privacy.journal_access_key PINGPOST_PRIVACY_JOURNAL_ACCESS_KEY", "privacy.journal_endpoint PINGPOST_PRIVACY_JOURNAL_ENDPOINT",
+				"privacy.journal_region PINGPOST_PRIVACY_JOURNAL_REGION", "privacy.journal_secret_key PINGPOST_PRIVACY_JOURNAL_SECRET_KEY",
+			},
+		},
+		{
+			func(p *Privacy) { p.ErasureJournal = "/srv/erasures" },
+			[]string{
+				"privacy.journal_access_key privacy.erasure_journal", "privacy.journal_endpoint privacy.erasure_journal",
+				"privacy.journal_secret_key privacy.erasure_journal",
+			},
+		},
+	} {
+		p := valid
+		tt.change(&p)
+		checkProblems(t, p.Validate(), tt.want...)
+	}
+}
+
 func TestExportTextsAreLimited(t *testing.T) {
 	long := strings.Repeat("x", maxExportText)
 	checkProblems(t, (&Privacy{RevealsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate())

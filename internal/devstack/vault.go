@@ -18,7 +18,7 @@ const (
 // Vault is the private Vault server of `pingpost dev`, with the identities of the Vault roles.
 type Vault struct {
 	Address string                       `json:"address"`
-	Roles   map[string]devvault.Identity `json:"roles"` // by role: devvault.Serve, Read, Rewrap, Rotate
+	Roles   map[string]devvault.Identity `json:"roles"` // by role: devvault.Serve, Read, Rewrap, Rotate, Expire
 
 	server *devvault.Server
 	dir    string

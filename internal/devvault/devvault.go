@@ -8,31 +8,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/devprogram"
 )
 
 const (
 	startTimeout = 30 * time.Second
-	stopTimeout  = 10 * time.Second
 	// starts is the number of attempts to start Vault. An attempt fails if another process takes the
 	// port first.
 	starts = 3
 )
 
-// Server is a running Vault server.
+// Server is a running Vault server. If it is stopped, its data is lost.
 type Server struct {
+	*devprogram.Process
 	Address   string // http://127.0.0.1:…
 	RootToken string
 	UnsealKey string // base64; this key alone unseals the server
-
-	cmd   *exec.Cmd
-	ended chan struct{}
-	err   error // the error with which the process ended; set before the channel ended is closed
 }
 
 // Start runs the Vault program, as returned by Find, on a free port of the loopback interface. It writes
@@ -47,7 +42,7 @@ func Start(ctx context.Context, program string, log io.Writer) (s *Server, err e
 }
 
 func start(ctx context.Context, program string, log io.Writer) (*Server, error) {
-	address, err := freeAddress()
+	address, err := devprogram.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +51,12 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	cmd := exec.Command(program, "server", "-dev", "-dev-listen-address="+address)
 	cmd.Env = []string{"HOME=/nonexistent", "VAULT_DISABLE_MLOCK=true", "SKIP_SETCAP=true"}
 	cmd.Stderr = log
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = ownProcess()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Address: "http://" + address, cmd: cmd, ended: make(chan struct{})}
-	if err := s.launch(); err != nil {
+	s := &Server{Address: "http://" + address}
+	if s.Process, err = devprogram.Run(cmd); err != nil {
 		return nil, err
 	}
 	listening := make(chan error, 1)
@@ -79,23 +72,6 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
-}
-
-// launch starts the process from a thread that lives as long as the process. Otherwise the kernel would
-// kill the process when the thread ends.
-func (s *Server) launch() error {
-	launched := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := s.cmd.Start()
-		launched <- err
-		if err == nil {
-			s.err = s.cmd.Wait()
-			close(s.ended)
-		}
-	}()
-	return <-launched
 }
 
 // listen waits for the keys that the server prints when it is ready, and discards all later output.
@@ -115,35 +91,4 @@ func (s *Server) listen(out io.Reader) error {
 		}
 	}
 	return errors.New("the process ended before it printed its keys")
-}
-
-// Process returns the server's process id.
-func (s *Server) Process() int { return s.cmd.Process.Pid }
-
-// Ended returns a channel that is closed when the process has ended, for any reason.
-func (s *Server) Ended() <-chan struct{} { return s.ended }
-
-// Stop stops the server and waits until it has exited. The data is lost.
-func (s *Server) Stop() error {
-	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only if it has ended
-	select {
-	case <-s.ended:
-	case <-time.After(stopTimeout):
-		s.cmd.Process.Kill() //nolint:errcheck // fails only if it has ended
-		<-s.ended
-	}
-	var exit *exec.ExitError
-	if s.err != nil && !errors.As(s.err, &exit) {
-		return s.err
-	}
-	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Stdout.WriteString(strconv.Itoa(s.cmd.Process.Pid) + "\n")
+		os.Stdout.WriteString(strconv.Itoa(s.ID()) + "\n")
 		select {}
 	}
 	os.Exit(m.Run())

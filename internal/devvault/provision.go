@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/vault/api"
 )
@@ -17,10 +16,12 @@ const (
 	// Serve is the role of nodes, and can only encrypt. Nodes that serve the console also use the role
 	// Read, which can only decrypt. Commands that decrypt leads use the role Rewrap, which can also
 	// encrypt and rewrap. Rotate can only create a new key version.
+	// Expire can only delete old key versions.
 	Serve  = "pingpost-serve"
 	Read   = "pingpost-read"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
+	Expire = "pingpost-expire"
 )
 
 // Identity contains the RoleID and SecretID that a role logs in with.
@@ -29,12 +30,23 @@ type Identity struct {
 	SecretID string `json:"secret_id"`
 }
 
-func operations() map[string][]string {
-	return map[string][]string{
-		Serve:  {Mount + "/encrypt/" + Key},
-		Read:   {Mount + "/decrypt/" + Key},
-		Rewrap: {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key, Mount + "/rewrap/" + Key},
-		Rotate: {Mount + "/keys/" + Key + "/rotate"},
+// policies returns the policy of each role.
+func policies() map[string]string {
+	const key = Mount + "/keys/" + Key
+	allow := func(paths ...string) (policy string) {
+		for _, path := range paths {
+			policy += fmt.Sprintf("path %q { capabilities = [\"update\"] }\n", path)
+		}
+		return policy
+	}
+	return map[string]string{
+		Serve:  allow(Mount + "/encrypt/" + Key),
+		Read:   allow(Mount + "/decrypt/" + Key),
+		Rewrap: allow(Mount+"/encrypt/"+Key, Mount+"/decrypt/"+Key, Mount+"/rewrap/"+Key),
+		Rotate: allow(key + "/rotate"),
+		Expire: fmt.Sprintf("path %q { capabilities = [\"read\"] }\n", key) +
+			fmt.Sprintf("path %q {\n capabilities = [\"update\"]\n allowed_parameters = { \"min_decryption_version\" = [], \"min_encryption_version\" = [] }\n}\n", key+"/config") +
+			allow(key+"/trim"),
 	}
 }
 
@@ -59,12 +71,8 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 		do(Mount+"/keys/"+Key, map[string]any{"type": "aes256-gcm96"})
 	}
 	found := map[string]Identity{}
-	for name, paths := range operations() {
-		var policy strings.Builder
-		for _, path := range paths {
-			fmt.Fprintf(&policy, "path %q { capabilities = [\"update\"] }\n", path)
-		}
-		do("sys/policies/acl/"+name, map[string]any{"policy": policy.String()})
+	for name, policy := range policies() {
+		do("sys/policies/acl/"+name, map[string]any{"policy": policy})
 		do("auth/"+AuthMount+"/role/"+name, map[string]any{
 			"token_policies":          name,
 			"token_no_default_policy": true,

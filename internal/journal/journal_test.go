@@ -2,12 +2,6 @@ package journal_test
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,102 +19,6 @@ func entry(t testing.TB, sequence int64, previous journal.Hash, leads ...string)
 		t.Fatal(err)
 	}
 	return text
-}
-
-func TestWriteAndRead(t *testing.T) {
-	folder := t.TempDir()
-	s := journal.Open(folder)
-	if _, err := s.Read(1); !errors.Is(err, journal.ErrNotFound) {
-		t.Errorf("read of an empty journal: got %v", err)
-	}
-	first := entry(t, 1, journal.Hash{}, "ld_1")
-	for range 2 { // writing it again changes nothing
-		if err := s.Write(1, first); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := s.Read(1); err != nil || !bytes.Equal(got, first) {
-		t.Errorf("got %s, %v", got, err)
-	}
-	if err := s.Write(1, entry(t, 1, journal.Hash{}, "ld_2")); !errors.Is(err, journal.ErrConflict) {
-		t.Errorf("a different entry: got %v", err)
-	}
-	if got, err := s.Read(1); err != nil || !bytes.Equal(got, first) {
-		t.Errorf("after the conflict: got %s, %v", got, err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "9.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if last, err := s.Last(); err != nil || last != 1 {
-		t.Errorf("got last entry %d, %v, want 1", last, err)
-	}
-	if err := os.Remove(filepath.Join(folder, "9.json")); err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(folder)
-	if err != nil || len(files) != 1 || files[0].Name() != "000000000001.json" {
-		t.Errorf("got files %v, %v, want only the entry", files, err)
-	}
-}
-
-// A full entry fits into the maximum size.
-func TestLargestEntry(t *testing.T) {
-	s := journal.Open(t.TempDir())
-	var leads []string
-	for i := range 1000 {
-		leads = append(leads, fmt.Sprintf("ld_%026d", i))
-	}
-	text := entry(t, 1, journal.Hash{}, leads...)
-	if err := s.Write(1, text); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Read(1); err != nil || !bytes.Equal(got, text) {
-		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(text))
-	}
-}
-
-func TestUnreadableFolder(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "missing")
-	s := journal.Open(folder)
-	if _, err := s.Read(1); err == nil || errors.Is(err, journal.ErrNotFound) || bytes.Contains([]byte(err.Error()), []byte(folder)) {
-		t.Errorf("read: got %v", err)
-	}
-	if err := s.Write(1, entry(t, 1, journal.Hash{})); err == nil || bytes.Contains([]byte(err.Error()), []byte(folder)) {
-		t.Errorf("write: got %v", err)
-	}
-	if last, err := s.Last(); err == nil {
-		t.Errorf("last: got %d", last)
-	}
-	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder was created: %v", err)
-	}
-	if journal.Open("") != nil {
-		t.Error("an empty path opened a journal")
-	}
-}
-
-// Of several writers of different entries with the same sequence number, exactly one succeeds.
-func TestConcurrentWriters(t *testing.T) {
-	folder := t.TempDir()
-	var wg sync.WaitGroup
-	var written, rejected atomic.Int32
-	const writers = 8
-	for i := range writers {
-		wg.Go(func() {
-			switch err := journal.Open(folder).Write(1, entry(t, 1, journal.Hash{}, fmt.Sprint("ld_", i))); {
-			case err == nil:
-				written.Add(1)
-			case errors.Is(err, journal.ErrConflict):
-				rejected.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if written.Load() != 1 || rejected.Load() != writers-1 {
-		t.Errorf("%d writers succeeded and %d were rejected, want 1 and %d", written.Load(), rejected.Load(), writers-1)
-	}
 }
 
 func TestParseRejects(t *testing.T) {

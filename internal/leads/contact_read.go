@@ -20,15 +20,20 @@ var (
 	// errKeys means that the key wrapper did not respond, or does not allow this node to decrypt.
 	errKeys = apperr.New(apperr.Unavailable, "keys",
 		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
-	// ErrDamaged means that the contact record or its key is missing or was changed.
-	ErrDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record is damaged and cannot be decrypted. Tell an operator.")
+	// ErrKeyMissing means that the database does not contain the lead's key.
+	ErrKeyMissing = apperr.New(apperr.Unavailable, "lead_key_missing",
+		"The key of this lead is not in the database, so its contact record cannot be decrypted. Lead keys that were backed up separately were probably not restored. Ask an operator.")
+	// ErrDamaged means that the contact record or its key was changed, or that the version of the wrapping
+	// key was deleted.
+	ErrDamaged = apperr.New(apperr.Internal, "contact_record",
+		"The contact record cannot be decrypted, because it is damaged or the version of the key that encrypted it was deleted. Tell an operator.")
 )
 
 const encryptedContactSQL = `SELECT l.id, l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
-// OpenedContact is the contact record of a lead, or the reason why it cannot be decrypted: ErrErased or
-// ErrDamaged.
+// OpenedContact is the contact record of a lead, or the reason why it cannot be decrypted: ErrErased,
+// ErrKeyMissing or ErrDamaged.
 type OpenedContact struct {
 	Contact Contact
 	Err     error
@@ -37,8 +42,8 @@ type OpenedContact struct {
 // Contact decrypts the contact record of a lead. The caller must first record why the contact record is
 // read.
 //
-// If there is no such lead in the scope, Contact returns ErrNotFound. If the contact record was erased
-// or is damaged, it returns ErrErased or ErrDamaged. If the keys cannot be used at the moment, it
+// If there is no such lead in the scope, Contact returns ErrNotFound. If the contact record was erased,
+// its key is missing, or it is damaged, Contact returns ErrErased, ErrKeyMissing or ErrDamaged. If the keys cannot be used at the moment, it
 // returns an Unavailable error.
 func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
 	all, err := s.Contacts(ctx, sc, []uuid.UUID{lead}, keys)
@@ -73,7 +78,7 @@ func (s *Store) Contacts(ctx context.Context, sc scope.Scope, ids []uuid.UUID, k
 		case state == models.LeadErased:
 			result[c.lead] = OpenedContact{Err: ErrErased}
 		case e.Wrapped == nil:
-			result[c.lead] = OpenedContact{Err: ErrDamaged}
+			result[c.lead] = OpenedContact{Err: ErrKeyMissing}
 		default:
 			sealed, wrapped = append(sealed, c), append(wrapped, e.Wrapped)
 		}

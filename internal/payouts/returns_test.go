@@ -194,7 +194,7 @@ func TestReturnsOfErasedLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Open(t.TempDir()), tr.Time, privacy.Settings{})
+	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{})
 	for _, lead := range []uuid.UUID{open.lead, other.lead} {
 		if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 			t.Fatal(err)

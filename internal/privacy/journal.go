@@ -27,7 +27,7 @@ var (
 	errJournalDiffers = apperr.New(apperr.Unavailable, "journal_differs",
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
-		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check its disk.")
+		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
 	errNotErased = apperr.New(apperr.Unavailable, "not_erased",
 		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
@@ -59,19 +59,19 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.compare(written, true); err != nil {
+	if err := s.compare(ctx, written, true); err != nil {
 		return err
 	}
 	if last.Sequence > written.Sequence {
-		if err := s.compare(last, false); err != nil {
+		if err := s.compare(ctx, last, false); err != nil {
 			return err
 		}
 	}
-	end, err := s.journal.Last()
+	end, err := s.journal.Last(ctx, last.Sequence)
 	if err != nil {
 		return errJournalUnavailable.WithCause(err)
 	}
-	if end <= last.Sequence {
+	if end == 0 {
 		return nil
 	}
 	// Another node may have added entries since the database was read.
@@ -83,11 +83,11 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 
 // compare checks that an entry in the database is the same in the journal. If the journal does not
 // contain the entry, compare returns an error only if mustExist is true.
-func (s *Service) compare(e entryHead, mustExist bool) error {
+func (s *Service) compare(ctx context.Context, e entryHead, mustExist bool) error {
 	if e.Sequence == 0 {
 		return nil
 	}
-	text, err := s.journal.Read(e.Sequence)
+	text, err := s.journal.Read(ctx, e.Sequence)
 	switch {
 	case errors.Is(err, journal.ErrNotFound) && !mustExist:
 		return nil
@@ -181,7 +181,7 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 		if q.Error != nil || q.RowsAffected == 0 {
 			return errors.Join(failed, postgres.Translate(q.Error))
 		}
-		switch err := s.journal.Write(next.Sequence, next.Body); {
+		switch err := s.journal.Write(ctx, next.Sequence, next.Body); {
 		case errors.Is(err, journal.ErrConflict):
 			return errJournalDiffers.WithCause(err)
 		case err != nil:
@@ -226,12 +226,12 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 		if err != nil {
 			return done, err
 		}
-		if err := s.compare(last, true); err != nil {
+		if err := s.compare(ctx, last, true); err != nil {
 			return done, err
 		}
 		leads, err := s.replay(ctx, last)
 		if errors.Is(err, journal.ErrNotFound) {
-			if err := s.checkEnd(last.Sequence); err != nil {
+			if err := s.checkEnd(ctx, last.Sequence); err != nil {
 				return done, err
 			}
 			break
@@ -255,11 +255,11 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 
 // checkEnd is called if the journal does not contain the entry after the given sequence number. If the
 // journal contains an even later entry, an entry is missing, and checkEnd returns an error.
-func (s *Service) checkEnd(sequence int64) error {
-	switch last, err := s.journal.Last(); {
+func (s *Service) checkEnd(ctx context.Context, sequence int64) error {
+	switch last, err := s.journal.Last(ctx, sequence); {
 	case err != nil:
 		return errJournalUnavailable.WithCause(err)
-	case last > sequence:
+	case last > 0:
 		return errJournalDiffers.WithCause(fmt.Errorf("entry %d is missing, and the last one is %d", sequence+1, last))
 	}
 	return nil
@@ -302,7 +302,7 @@ func (s *Service) readNext(ctx context.Context, last entryHead) (e journal.Entry
 	if err != nil {
 		return e, nil, postgres.Translate(err)
 	}
-	text, err = s.journal.Read(last.Sequence + 1)
+	text, err = s.journal.Read(ctx, last.Sequence+1)
 	if errors.Is(err, journal.ErrNotFound) {
 		return e, nil, err
 	}

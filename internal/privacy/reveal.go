@@ -196,7 +196,7 @@ func (s *Service) checkKey(tx *gorm.DB, lead uuid.UUID) error {
 	case q.Error != nil:
 		return q.Error
 	case q.RowsAffected == 0:
-		return leads.ErrDamaged
+		return leads.ErrKeyMissing
 	case !s.CanDecrypt(key.KeyWrapper, key.KeyVersion):
 		return errCannotDecrypt
 	}

@@ -38,7 +38,7 @@ func newRig(t *testing.T) rig {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	user := testkit.Actor(t, p.DB, "fay@example.com")
-	j := &brokenJournal{Store: journal.Open(t.TempDir())}
+	j := &brokenJournal{Store: journal.Folder(t.TempDir())}
 	return rig{p, newService(p.DB, p, j).By(user), user, j}
 }
 
@@ -198,7 +198,7 @@ func TestRevealThatCannotSucceed(t *testing.T) {
 		t.Errorf("without keys: %v", err)
 	}
 	r.DB.Exec(t, `DELETE FROM lead_keys WHERE lead_id = $1`, lead)
-	if _, err := r.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "internal contact_record" {
+	if _, err := r.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "unavailable lead_key_missing" {
 		t.Errorf("with a missing key: %v", err)
 	}
 	if n := r.auditEvents(t, "lead.reveal", "done"); n != 0 || r.reveals(t) != 0 {

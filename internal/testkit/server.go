@@ -2,7 +2,9 @@ package testkit
 
 import (
 	"context"
+	"maps"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 type Server struct {
 	*devpg.Server
 	options devpg.Options
+	archive string // the folder with the archived WAL, if it archives
 }
 
 // NewServer starts a Postgres that stops when the test ends.
@@ -82,9 +85,65 @@ func (s *Server) Standby(t testing.TB) *Server {
 	return standby
 }
 
+// NewArchivingServer starts a Postgres that archives its WAL, until the test ends.
+func NewArchivingServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{options: serverOptions(t), archive: serverOptions(t).DataDir}
+	if err := os.Chmod(s.archive, 0o777); err != nil { // for the user that runs Postgres
+		t.Fatal(err)
+	}
+	maps.Copy(s.options.ExtraSettings, map[string]string{"archive_mode": "on", "archive_command": "cp %p " + s.archive + "/%f", "full_page_writes": "on"})
+	s.Start(t)
+	return s
+}
+
+// BaseBackup takes a base backup. The returned function starts a server from the backup, until the test
+// ends. If it is called with the name of a restore point, the server first applies the archived WAL up to
+// this point.
+func (s *Server) BaseBackup(t testing.TB, pointInTime bool) (restore func(t testing.TB, point string) *Server) {
+	t.Helper()
+	restored := &Server{options: serverOptions(t)}
+	if err := s.Server.BaseBackup(t.Context(), restored.options.DataDir, pointInTime); err != nil {
+		t.Fatal(err)
+	}
+	return func(t testing.TB, point string) *Server {
+		t.Helper()
+		if pointInTime {
+			maps.Copy(restored.options.ExtraSettings, map[string]string{
+				"restore_command": "cp " + s.archive + "/%f %p", "recovery_target_name": point, "recovery_target_action": "promote",
+			})
+		}
+		restored.Start(t)
+		Eventually(t, 30*time.Second, "the recovery has ended", func() bool {
+			conn := Connect(t, restored.SuperuserURL("postgres"))
+			var recovering bool
+			return conn.QueryRow(t.Context(), "SELECT pg_is_in_recovery()").Scan(&recovering) == nil && !recovering
+		})
+		return restored
+	}
+}
+
+// RestorePoint creates a named restore point, and waits until the WAL before it has been archived.
+func (s *Server) RestorePoint(t testing.TB, name string) {
+	t.Helper()
+	conn := Connect(t, s.SuperuserURL("postgres"))
+	var file string
+	err := conn.QueryRow(t.Context(), `SELECT pg_walfile_name(pg_create_restore_point($1))`, name).Scan(&file)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), `SELECT pg_switch_wal()`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, 30*time.Second, "the WAL is archived", func() bool {
+		_, err := os.Stat(filepath.Join(s.archive, file))
+		return err == nil
+	})
+}
+
 const serverDatabase = "pingpost"
 
-// NewDatabase creates the server's only database, migrated and empty.
+// NewDatabase creates the server's database for the platform, migrated and empty.
 func (s *Server) NewDatabase(t testing.TB) *Database {
 	t.Helper()
 	if err := s.Provision(t.Context(), serverDatabase, passwords); err != nil {
@@ -103,10 +162,21 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 	return d
 }
 
-// URLs returns the URLs of the server's only database. A standby has the same database.
-func (s *Server) URLs(t testing.TB) *Database {
-	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, serverDatabase),
-		s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase), s.SuperuserURL(serverDatabase))
+// NewEmptyDatabase creates another database, without tables.
+func (s *Server) NewEmptyDatabase(t testing.TB, name string) *Database {
+	t.Helper()
+	if err := s.Provision(t.Context(), name, passwords); err != nil {
+		t.Fatal(err)
+	}
+	return s.urls(t, name)
+}
+
+// URLs returns the URLs of the database from NewDatabase. A standby or a restored backup has the same database.
+func (s *Server) URLs(t testing.TB) *Database { return s.urls(t, serverDatabase) }
+
+func (s *Server) urls(t testing.TB, database string) *Database {
+	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, database),
+		s.URL(devpg.OwnerRole, passwords.Owner, database), s.SuperuserURL(database))
 }
 
 // Set changes a setting for the whole server immediately; "" resets it.

@@ -1,6 +1,9 @@
 package testkit
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -106,4 +109,36 @@ func (v *Vault) Unseal(t testing.TB) {
 func (v *Vault) RevokeTokens(t testing.TB) {
 	t.Helper()
 	v.Write(t, "sys/leases/revoke-prefix/auth/"+devvault.AuthMount+"/login", nil)
+}
+
+// AgeKey makes Vault's key older, as if each version had been created the given time earlier. It restores
+// the key from a changed backup.
+func (v *Vault) AgeKey(t testing.TB, by time.Duration) {
+	t.Helper()
+	backup, err := v.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := base64.StdEncoding.DecodeString(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&saved); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range saved["policy"].(map[string]any)["keys"].(map[string]any) {
+		key := version.(map[string]any)
+		created, err := key["creation_time"].(json.Number).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		key["creation_time"] = created - int64(by.Seconds())
+	}
+	if text, err = json.Marshal(saved); err != nil {
+		t.Fatal(err)
+	}
+	v.Write(t, devvault.Mount+"/restore/"+devvault.Key, map[string]any{"backup": base64.StdEncoding.EncodeToString(text), "force": true})
 }

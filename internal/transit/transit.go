@@ -178,13 +178,6 @@ func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewr
 	return out, nil
 }
 
-// Rotate creates a new version of the key. From then on, Vault encrypts with the new version. A node's
-// identity is not allowed to do this, so Rotate needs a different identity.
-func (w *Wrapper) Rotate(ctx context.Context) error {
-	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
-	return err
-}
-
 // MayDecrypt reports whether the identity is allowed to decrypt with the key. It sends a decrypt
 // call without a ciphertext, which Vault either denies or reports as incomplete.
 func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
@@ -268,9 +261,16 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	return nil, fmt.Errorf("response of Vault to %s does not have one result for each of %d items", operation, len(items))
 }
 
-// write calls Vault with the session's token. If Vault rejects the token, write tries once more
-// with a new one. It returns the body of the response even if there is an error.
+// write sends a request with a body to Vault, as call does.
 func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
+	return w.call(ctx, operation, func(ctx context.Context) (*api.Response, error) {
+		return w.vault.Logical().WriteRawWithContext(ctx, path, body)
+	})
+}
+
+// call calls Vault with the session's token. If Vault rejects the token, call tries once more
+// with a new one. It returns the body of the response even if there is an error.
+func (w *Wrapper) call(ctx context.Context, operation string, send func(context.Context) (*api.Response, error)) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	for again := false; ; again = true {
@@ -278,7 +278,7 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 		if err != nil {
 			return nil, err
 		}
-		answer, err := w.attempt(ctx, operation, path, body)
+		answer, err := w.attempt(ctx, operation, send)
 		var rejected *Error
 		if errors.As(err, &rejected) && rejected.Status == statusForbidden && !again && w.session.markRejected(token) {
 			continue
@@ -290,8 +290,8 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 	}
 }
 
-func (w *Wrapper) attempt(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
-	response, err := w.vault.Logical().WriteRawWithContext(ctx, path, body)
+func (w *Wrapper) attempt(ctx context.Context, operation string, send func(context.Context) (*api.Response, error)) ([]byte, error) {
+	response, err := send(ctx)
 	err = w.calls.count(operation, explain(err))
 	if response == nil || response.Body == nil {
 		return nil, err

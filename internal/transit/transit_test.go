@@ -152,6 +152,7 @@ func TestLeastPrivilege(t *testing.T) {
 		devvault.Serve:  {"encrypt": true},
 		devvault.Rewrap: {"encrypt": true, "decrypt": true, "rewrap": true},
 		devvault.Rotate: {"rotate": true},
+		devvault.Expire: {"read": true, "expire": true},
 	} {
 		w := v.Wrapper(t, role)
 		for operation, try := range map[string]func() error{
@@ -159,6 +160,8 @@ func TestLeastPrivilege(t *testing.T) {
 			"decrypt": func() error { _, err := w.Unwrap(t.Context(), wrapped); return err },
 			"rewrap":  func() error { _, err := w.Rewrap(t.Context(), wrapped); return err },
 			"rotate":  func() error { return w.Rotate(t.Context()) },
+			"read":    func() error { _, err := w.Versions(t.Context()); return err },
+			"expire":  func() error { return w.Expire(t.Context(), transit.Versions{}, 1) },
 		} {
 			err := try()
 			var rejected *transit.Error

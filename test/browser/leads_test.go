@@ -37,6 +37,8 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keyless := s.AddLead(t, s.Other, admintest.SamContact, nil)
+	s.Exec(t, `DELETE FROM lead_keys WHERE lead_id = $1`, keyless.ID) // the keys were not restored from a backup
 	pages := []address{
 		{"leads", "/leads"},
 		{"leads-no-match", "/leads?partner=zebra"},
@@ -44,6 +46,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		{"lead", web.LeadURL(first.ID)},
 		{"lead-sandbox", web.LeadURL(trial.ID)},
 		{"lead-erased", web.LeadURL(erased.ID)},
+		{"lead-key-missing", web.LeadURL(keyless.ID)},
 		{"jump-email", "/jump?q=jo%40example.com"},
 	}
 	for _, one := range pages {
