@@ -28,6 +28,8 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/evidence"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -57,6 +59,8 @@ type Options struct {
 	Leads                *leads.Reader
 	Payouts              *payouts.Service
 	Privacy              *privacy.Service
+	Evidence             *evidence.Service
+	EvidenceKeys         *snapshot.Holder[evidence.PublicKeys]
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
 	PublicURL            string             // start of the partners' base URLs
@@ -87,6 +91,17 @@ func unlessErased(p *privacy.Service, handle func(*web.Request) error) func(*web
 	}
 }
 
+// evidenceKeys returns the handler for the public keys that verify evidence packs.
+func evidenceKeys(keys *snapshot.Holder[evidence.PublicKeys]) func(*web.Request) error {
+	return func(k *web.Request) error {
+		h := k.W.Header()
+		h.Set("Content-Type", evidence.ContentType)
+		h.Set("Cache-Control", "public, max-age=300")
+		_, err := k.W.Write(keys.Get().JSON)
+		return err
+	}
+}
+
 // Routes returns the routes of all areas.
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
@@ -94,7 +109,9 @@ func Routes(o Options) []web.Route {
 		PublicURL: o.PublicURL, RejectionsPerPartner: o.RejectionsPerPartner, Reporting: o.Reporting, Staff: o.Staff,
 	}
 	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
-	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
+	lead := &leadpages.Handlers{
+		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
+	}
 	request := &requestpages.Handlers{Prices: o.Prices, Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
@@ -112,7 +129,10 @@ func Routes(o Options) []web.Route {
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
-		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme}},
+		[]web.Route{
+			{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme},
+			{Method: http.MethodGet, Path: pack.KeyPath, Open: true, Handle: evidenceKeys(o.EvidenceKeys)},
+		},
 	)
 	for i, r := range all {
 		if r.Erasable {

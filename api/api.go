@@ -9,9 +9,12 @@ import (
 
 	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/evidence"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/docs"
@@ -29,7 +32,8 @@ type Options struct {
 	Markets        *pricingrules.Markets
 	DefaultMode    models.SigningMode // for partners without their own signing mode
 	PublicURL      string             // the origin shown in the documentation
-	SupportContact string             // an email address or a URL, for the documentation; "" for none
+	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
+	SupportContact string // an email address or a URL, for the documentation; "" for none
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -89,6 +93,7 @@ func New(o Options) (http.Handler, error) {
 
 	get("/api/industries", publish(contentJSON[0], industries).serve)
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
+	get(pack.KeyPath, s.evidenceKeys)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
 	get("/docs.js", publish("text/javascript; charset=utf-8", view.Script).serve)

@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -80,6 +83,18 @@ func matches(header, tag string) bool {
 		}
 	}
 	return false
+}
+
+// errNotLoaded means that the node started while the database was unavailable.
+var errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded", "The keys are not available yet. Try again in a few seconds.").Retry(5 * time.Second)
+
+// evidenceKeys handles GET {origin}/.well-known/pingpost-evidence-key.
+func (s *server) evidenceKeys(c *gin.Context, rec *httpserver.Record) error {
+	keys := s.EvidenceKeys.Get()
+	if keys == nil {
+		return errNotLoaded
+	}
+	return publish(evidence.ContentType, keys.JSON).serve(c, rec)
 }
 
 // partnerPage handles GET {origin}/partner/{token}. The token is a secret and is not logged.

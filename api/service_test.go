@@ -12,8 +12,10 @@ import (
 
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -27,6 +29,8 @@ type service struct {
 	*testkit.Platform
 	handler http.Handler
 	lines   *testkit.Log // the service's log and the access log
+	signing *evidence.Keys
+	keys    *snapshot.Watcher // loads the published keys
 }
 
 // newService returns a service with one clock for the API and one for intake. A nil clock means
@@ -41,22 +45,27 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 		parts.Clock = intakeClock
 	}
 	log, lines := testkit.NewLog()
+	signing := evidence.NewKeys(p.DB.DB, p.Keys, p.Time)
+	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
 	handler, err := api.New(api.Options{
-		Intake:      intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
-		Partners:    p.Partners,
-		Taxonomy:    p.Card.Get().Taxonomy,
-		Markets:     p.Card.Get().Markets,
-		DefaultMode: models.SigningRequired,
-		PublicURL:   "https://leads.example",
-		Clock:       apiClock,
-		Log:         log,
-		AccessLog:   httpserver.NewAccessLog(lines, false),
-		Metrics:     httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
+		Intake:       intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
+		Partners:     p.Partners,
+		Taxonomy:     p.Card.Get().Taxonomy,
+		Markets:      p.Card.Get().Markets,
+		DefaultMode:  models.SigningRequired,
+		PublicURL:    "https://leads.example",
+		EvidenceKeys: published,
+		Clock:        apiClock,
+		Log:          log,
+		AccessLog:    httpserver.NewAccessLog(lines, false),
+		Metrics:      httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &service{Platform: p, handler: handler, lines: lines}
+	return &service{
+		Platform: p, handler: handler, lines: lines, signing: signing, keys: snapshot.NewWatcher(p.DB.Pool, log, published),
+	}
 }
 
 func newPlatform(t testing.TB) *testkit.Platform {

@@ -40,6 +40,7 @@ var granted = map[string]string{
 	"erasure_entries": "SELECT", // and insertable, below
 	"erasure_journal": "SELECT",
 	"ledger_entries":  "SELECT", // and insertable, below
+	"evidence_keys":   "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
 	"rejections":      "SELECT INSERT DELETE",
@@ -107,6 +108,7 @@ var updatable = map[string]string{
 	"returns":         "state decided_by decided_at decision_note row_version",
 	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference cancel_reason row_version",
 	"exports":         "file_id rows",
+	"evidence_keys":   "sealed retired_at",
 	"reconciliations": "file_id mapping period_from period_to state result as_of compared_at saved_by saved_at row_version",
 
 	"daily_lead_counts_state": "counted_to settling_to writers",
@@ -123,6 +125,7 @@ var insertable = map[string]string{
 	"ledger_entries": "partner_id account_id lead_id kind reference amount_minor currency occurred_at created_by",
 
 	"erasure_entries": "sequence hash body reason actor staff_id requested_at",
+	"evidence_keys":   "id public_key sealed created_at",
 
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
@@ -88,7 +89,9 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		h.People[role] = h.AddStaff(t, string(role)+"@example.com", models.StaffRole{Role: role})
 	}
 	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
-	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access)
+	signing := evidence.NewKeys(h.DB, keys, h.Time)
+	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
+	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access, published)
 	h.Reload(t)
 	prices, err := ratecard.NewService(h.DB, h.Time)
 	if err == nil {
@@ -121,6 +124,11 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		DefaultSigning:       models.SigningRequired,
 		RejectionsPerPartner: 500,
 	}
+	h.Options.EvidenceKeys = published
+	h.Options.Evidence = evidence.NewService(evidence.Deps{
+		DB: h.DB, Clock: h.Time, Keys: signing, Audit: h.Options.Audit, Leads: h.Options.Leads, Payouts: h.Options.Payouts,
+		Privacy: h.Options.Privacy, URL: h.Options.PublicURL,
+	})
 	handler, err := admin.New(h.Options)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +161,8 @@ func (h *Console) Routes(path string) []web.Route {
 		func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
-// Reload loads the users' roles again. A node does this automatically within a second of a change.
+// Reload loads the users' roles and the public evidence keys again. A node does this automatically within
+// a second of a change.
 func (h *Console) Reload(t *testing.T) {
 	t.Helper()
 	if err := h.watcher.Load(t.Context()); err != nil {

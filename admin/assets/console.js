@@ -216,10 +216,11 @@
   });
 
   // Submits each form only once. Submitting a form twice could create two secrets and show only the
-  // second. When the user returns to the page, the form can be submitted again.
+  // second. When the user returns to the page, the form can be submitted again. The page of a form that
+  // downloads a file stays open, so such a form can be submitted again at any time.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || form.method !== "post") return;
+    if (event.defaultPrevented || form.method !== "post" || form.dataset.download !== undefined) return;
     if (form.dataset.sent !== undefined) event.preventDefault();
     form.dataset.sent = "";
   });

@@ -86,6 +86,9 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
 		v.ReturnURL = "/payouts/returns/new?lead=" + v.ID
 	}
+	if k.MayAt(web.ExportEvidence, l.PartnerID) {
+		v.EvidenceURL = "/leads/" + v.ID + "/evidence"
+	}
 	return v
 }
 

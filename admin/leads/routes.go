@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -14,6 +15,7 @@ import (
 
 // Handlers serves the pages for leads.
 type Handlers struct {
+	Evidence *evidence.Service
 	Leads    *leads.Reader
 	Partners *partners.Service
 	Payouts  *payouts.Service
@@ -31,5 +33,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Creates: "/leads/{id}", Handle: h.reveal},
 		{Method: http.MethodGet, Path: "/leads/{id}/erase", Needs: web.EraseLeads, Handle: h.erasePage},
 		{Method: http.MethodPost, Path: "/leads/{id}/erase", Needs: web.EraseLeads, Handle: h.erase},
+		{Method: http.MethodGet, Path: "/leads/{id}/evidence", Needs: web.ExportEvidence, Handle: h.evidencePage},
+		{Method: http.MethodPost, Path: "/leads/{id}/evidence", Needs: web.ExportEvidence, Handle: h.evidence},
 	}
 }

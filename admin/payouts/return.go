@@ -58,6 +58,9 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		StepUp:      web.StepUp(k),
 		Errors:      mistakes,
 	}
+	if k.MayAt(web.ExportEvidence, r.PartnerID) {
+		v.EvidenceURL = web.LeadURL(r.LeadID) + "/evidence?return=" + v.ID
+	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
 		v.Answer = k.R.PostForm.Get("answer")
 	}

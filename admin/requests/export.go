@@ -64,7 +64,7 @@ func (h *Handlers) download(k *web.Request) error {
 		return web.OrNotFound(err)
 	}
 	defer archive.Close()
-	return web.SendFile(k, privacy.RequestID(r.ID)+".zip", "application/zip", func(to io.Writer) error {
+	return web.SendZIP(k, privacy.RequestID(r.ID), func(to io.Writer) error {
 		_, err := io.Copy(to, archive)
 		return err
 	})

@@ -30,9 +30,9 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 		models.AccountManager: {"overview, read", "partners, read", "partners, write", "secrets, write", "leads, read",
 			"leads, find", "pricing, read", "audit, read"},
 		models.PricingManager: {"overview, read", "partners, read", "pricing, read", "leads, read", "audit, read"},
-		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, reveal", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
+		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, reveal", "leads, evidence", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
 			"reconciliation, read", "reconciliation, write", "audit, read"},
-		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "pricing, read",
+		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "pricing, read",
 			"payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
 	}
 	for role := range roles {

@@ -120,6 +120,11 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"staff.second_factor":            "set up second factor",
 	"job.cancel":                     "cancel job",
 	"job.fail":                       "job failed",
+	"lead.evidence":                  "download evidence pack",
+	"leads.evidence":                 "download evidence pack",
+	"lead.reveal_again":              "include revealed fields in evidence pack",
+	"evidence.create_key":            "create evidence key",
+	"evidence.rotate_key":            "rotate evidence key",
 }
 
 // actionLabel formats an action as a label: "partner.approve" is "approve partner".

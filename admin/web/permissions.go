@@ -27,6 +27,7 @@ var (
 	EraseLeads     = authz.Permission{Object: "leads", Action: "erase"}
 	ReadRequests   = authz.Permission{Object: "requests", Action: "read"}
 	WriteRequests  = authz.Permission{Object: "requests", Action: "write"}
+	ExportEvidence = authz.Permission{Object: "leads", Action: "evidence"}
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -60,6 +61,7 @@ var permissionLabels = map[string]string{
 	"leads, erase":          "erase the personal data of leads",
 	"requests, read":        "view privacy requests",
 	"requests, write":       "answer privacy requests: export or erase all data of a consumer",
+	"leads, evidence":       "download evidence packs of leads",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

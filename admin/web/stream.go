@@ -32,15 +32,15 @@ func (b slowBody) Read(p []byte) (int, error) {
 
 func (b slowBody) Close() error { return b.body.Close() }
 
-// SendCSV responds with a CSV file, like SendFile.
+// SendCSV responds with a CSV file, like sendFile.
 func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
-	return SendFile(k, name+".csv", "text/csv; charset=utf-8", write)
+	return sendFile(k, name+".csv", "text/csv; charset=utf-8", write)
 }
 
-// SendFile responds with a file, without a time limit for the whole file. If write fails before the first
-// byte, SendFile returns the error. If write fails later, SendFile aborts the connection, so that the client
+// sendFile responds with a file, without a time limit for the whole file. If write fails before the first
+// byte, sendFile returns the error. If write fails later, sendFile aborts the connection, so that the client
 // does not mistake the file for a complete one.
-func SendFile(k *Request, name, contentType string, write func(to io.Writer) error) error {
+func sendFile(k *Request, name, contentType string, write func(to io.Writer) error) error {
 	extendDeadlines(k)
 	a := &fileResponse{k: k, name: name, contentType: contentType}
 	err := write(a)
@@ -49,6 +49,11 @@ func SendFile(k *Request, name, contentType string, write func(to io.Writer) err
 	}
 	k.console.Log.Warn("sending a file failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	panic(http.ErrAbortHandler)
+}
+
+// SendZIP responds with a ZIP file, like sendFile.
+func SendZIP(k *Request, name string, write func(to io.Writer) error) error {
+	return sendFile(k, name+".zip", "application/zip", write)
 }
 
 // fileResponse sends a file. It sets the headers when the first byte is written.

@@ -49,6 +49,7 @@ var tested = []string{
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/back-up-lead-keys.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
 	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md", "how-to/answer-privacy-requests.md",
+	"how-to/export-evidence.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -139,6 +140,11 @@ func TestTutorials(t *testing.T) {
 	}
 	if out := r.follow(t, "how-to/reveal-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "@example.com\n") {
 		t.Errorf("reveal-contact-data.md printed %s", out)
+	}
+
+	p.publishEvidenceKey(t)
+	if out := r.follow(t, "how-to/export-evidence.md", "LEAD="+delivered.LeadID, "API_URL="+p.APIURL); !strings.Contains(out, delivered.LeadID) {
+		t.Errorf("export-evidence.md printed %s", out)
 	}
 
 	if out := r.follow(t, "how-to/erase-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "Erased "+delivered.LeadID) ||

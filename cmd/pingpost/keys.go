@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -41,6 +42,7 @@ type keyServices struct {
 	leads    *leads.Store
 	partners *partners.Service
 	staff    *staff.Service
+	evidence *evidence.Keys
 }
 
 // withKeys opens the database and the configured keys and passes them to the given function. With
@@ -68,6 +70,7 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 	return use(&keyServices{
 		cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool),
 		partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{}),
+		evidence.NewKeys(db, platform, clock.System{}),
 	})
 }
 
@@ -99,6 +102,7 @@ type platformKeyView struct {
 	SecondFactors int64 `json:"second_factors"`
 	Digests       int64 `json:"look_up_digests"`
 	Files         int64 `json:"files"` // deleted within 7 days
+	EvidenceKeys  int64 `json:"evidence_keys"`
 }
 
 type statusView struct {
@@ -169,9 +173,13 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 	if err != nil {
 		return nil, err
 	}
+	evidenceKeys, err := k.evidence.SealUses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
-	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, files} {
+	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, files, evidenceKeys} {
 		for _, key := range slices.SortedFunc(maps.Keys(uses),
 			func(a, b keyring.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
@@ -183,7 +191,7 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 	for i, key := range keys {
 		list[i] = platformKeyView{
 			ID: key.String(), Configured: i < len(configured), Writes: i == 0,
-			Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: files[key],
+			Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: files[key], EvidenceKeys: evidenceKeys[key],
 		}
 	}
 	return list, nil
@@ -195,13 +203,13 @@ func (v statusView) print(w io.Writer) error {
 		leads[i] = []any{one.Wrapper, one.Version, one.Leads, keyNote(one.Writes, one.Readable)}
 	}
 	for i, one := range v.Platform {
-		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, keyNote(one.Writes, one.Configured)}
+		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, one.EvidenceKeys, keyNote(one.Writes, one.Configured)}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", leads); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOKUP DIGESTS\tFILES\t", platform); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOKUP DIGESTS\tFILES\tEVIDENCE KEYS\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {
@@ -258,8 +266,8 @@ func keysReseal() *cobra.Command {
 		Use:   "reseal",
 		Short: "Move secrets and lookup digests to the first platform key",
 		Args:  noArgs,
-		Long: `Move signing secrets, second factors and lookup digests to the first platform key, so that you can
-remove older keys. You can stop the command at any time and run it again.`,
+		Long: `Move signing secrets, second factors, the key for evidence packs and lookup digests to the first
+platform key, so that you can remove older keys. You can stop the command at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -282,11 +290,16 @@ remove older keys. You can stop the command at any time and run it again.`,
 				failedFactors = errors.Join(failedFactors,
 					fmt.Errorf("no configured platform key can decrypt the second factor of %s", strings.Join(unreadFactors, ", ")))
 			}
-			err = errors.Join(err, failedFactors)
+			evidenceKey, failedKey := k.evidence.Reseal(c.Context())
+			if evidenceKey {
+				fmt.Fprintf(c.OutOrStdout(), "The key for evidence packs moved to platform key %s\n", to)
+			}
+			err = errors.Join(err, failedFactors, failedKey)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
 			failed = errors.Join(failed, k.auditAction(c.Context(), "keys.reseal", map[string]any{
 				"secrets":        moved,
 				"second_factors": factors,
+				"evidence_key":   evidenceKey,
 				"leads":          done.Leads,
 				"failed":         done.Failed,
 				"to":             to.String(),

@@ -255,7 +255,21 @@ func noLead(err error) error {
 // privacy opens the database and the keys for decrypting leads, and passes the privacy service to the
 // given function.
 func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error) error {
-	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)
+	return r.leadData(ctx, func(d leadData) error { return use(d.privacy) })
+}
+
+// leadData contains what commands need to read the personal data of leads.
+type leadData struct {
+	cfg      *config.Config
+	db       *postgres.DB
+	platform *keyring.Keys
+	privacy  *privacy.Service
+}
+
+// leadData opens the database and the keys for reading, and passes them to the given function. It also
+// reads the given sections of the configuration.
+func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more ...config.Section) error {
+	cfg, running, err := r.load(append(more, config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)...)
 	if err != nil {
 		return err
 	}
@@ -276,5 +290,6 @@ func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error)
 	if err != nil {
 		return err
 	}
-	return use(privacy.NewService(db, keys.Readers, platform, j, clock.System{}, app.PrivacySettings(cfg)).By(audit.Operator))
+	s := privacy.NewService(db, keys.Readers, platform, j, clock.System{}, app.PrivacySettings(cfg)).By(audit.Operator)
+	return use(leadData{cfg, db, platform, s})
 }

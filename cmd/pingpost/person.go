@@ -204,7 +204,7 @@ func personExport() *cobra.Command {
 			if err != nil {
 				return nil, "", err
 			}
-			if err := download(c.Context(), s, r.ID, file); err != nil {
+			if err := saveExport(c.Context(), s, r.ID, file); err != nil {
 				return nil, "", err
 			}
 			written = true
@@ -214,8 +214,8 @@ func personExport() *cobra.Command {
 	return c
 }
 
-// download writes the export of a request to a file.
-func download(ctx context.Context, s *privacy.Service, request uuid.UUID, to *os.File) error {
+// saveExport writes the export of a request to a file.
+func saveExport(ctx context.Context, s *privacy.Service, request uuid.UUID, to *os.File) error {
 	archive, err := s.OpenExport(ctx, request)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/jobs"
@@ -65,23 +66,26 @@ type App struct {
 	card      *snapshot.Holder[ratecard.CompiledVersion]
 	prices    *ratecard.Service
 	access    *snapshot.Holder[authz.Access]
-	staff     *staff.Service
-	audit     *audit.Log
-	watcher   *snapshot.Watcher
-	caps      *partners.Caps
-	rollup    *reporting.Rollup
-	leads     *leads.Store
-	recorder  *intake.Recorder
-	traffic   *intake.Traffic
-	queue     *jobs.Queue
-	files     *blobstore.Store
-	payouts   *payouts.Service
-	reconcile *reconcile.Service
-	privacy   *privacy.Service
-	erasures  *erasures
-	registry  *prometheus.Registry
-	readiness *readiness
-	snapshots *snapshots
+	// evidenceKeys are the public keys that verify evidence packs.
+	evidenceKeys *snapshot.Holder[evidence.PublicKeys]
+	staff        *staff.Service
+	audit        *audit.Log
+	watcher      *snapshot.Watcher
+	caps         *partners.Caps
+	rollup       *reporting.Rollup
+	leads        *leads.Store
+	recorder     *intake.Recorder
+	traffic      *intake.Traffic
+	queue        *jobs.Queue
+	files        *blobstore.Store
+	payouts      *payouts.Service
+	reconcile    *reconcile.Service
+	privacy      *privacy.Service
+	erasures     *erasures
+	evidence     *evidence.Service
+	registry     *prometheus.Registry
+	readiness    *readiness
+	snapshots    *snapshots
 	// incomplete is the number of leads with missing rows that checkLeads has found.
 	incomplete atomic.Int64
 
@@ -167,7 +171,9 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.directory = snapshot.New("directory", a.warnUnreadable(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
-	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
+	evidenceKeys := evidence.NewKeys(a.db, keys, a.clock)
+	a.evidenceKeys = snapshot.New("evidence_keys", evidenceKeys.LoadPublicKeys)
+	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access, a.evidenceKeys)
 	a.caps = partners.NewCaps(a.db, a.clock, a.log)
 	a.rollup = reporting.NewRollup(a.db, a.clock, a.log)
 	a.leads = leads.NewStore(a.db.Pool)
@@ -182,6 +188,11 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if err := a.newPrivacy(keys); err != nil {
 		return err
 	}
+	reader := leads.NewReader(a.db, keys, a.clock)
+	a.evidence = evidence.NewService(evidence.Deps{
+		DB: a.db, Clock: a.clock, Keys: evidenceKeys, Audit: a.audit, Leads: reader, Payouts: a.payouts, Privacy: a.privacy,
+		URL: a.cfg.HTTP.PublicURL,
+	})
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	return a.handlers(o, intake.Deps{
@@ -256,6 +267,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		DefaultMode:    models.SigningMode(a.cfg.Signing.DefaultMode),
 		PublicURL:      a.cfg.HTTP.PublicURL,
 		SupportContact: a.cfg.HTTP.SupportContact,
+		EvidenceKeys:   a.evidenceKeys,
 		TrustedProxies: proxies,
 		Clock:          a.clock,
 		Log:            a.log,
@@ -274,9 +286,11 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Audit:                a.audit,
 		Partners:             directory,
 		Prices:               prices,
-		Leads:                leads.NewReader(a.db, parts.Keys, a.clock),
+		Leads:                a.evidence.Leads,
 		Payouts:              a.payouts,
 		Privacy:              a.privacy,
+		Evidence:             a.evidence,
+		EvidenceKeys:         a.evidenceKeys,
 		Reconcile:            a.reconcile,
 		Jobs:                 a.queue,
 		Reporting:            reporting.NewReader(a.db),

@@ -126,7 +126,7 @@ func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOut
 	default:
 		row.PrevHash = last.Hash
 	}
-	sum := hash(&row)
+	sum := Hash(&row)
 	row.Hash = sum[:]
 	return tx.Create(&row).Error
 }
@@ -145,10 +145,10 @@ func encode(fields map[string]any) (*string, error) {
 	return &out, nil
 }
 
-// hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each
+// Hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each
 // field is prefixed with its length, so that different events never produce the same input for the
 // hash.
-func hash(e *models.AuditEvent) [sha256.Size]byte {
+func Hash(e *models.AuditEvent) [sha256.Size]byte {
 	var b []byte
 	add := func(part []byte) {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))

@@ -46,7 +46,7 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 		}
 		for i := range batch {
 			e := &batch[i]
-			sum := hash(e)
+			sum := Hash(e)
 			if !bytes.Equal(e.PrevHash, prev) || !bytes.Equal(e.Hash, sum[:]) {
 				v.BrokenAt = e.ID
 				return v, nil

@@ -51,6 +51,7 @@ var layers = map[string]int{
 	"internal/payload":          2,
 	"internal/transit":          2,
 	"internal/blobstore":        2,
+	"internal/evidence/pack":    3,
 	"internal/leads":            3,
 	"internal/jobs":             3,
 	"internal/partners":         3,
@@ -61,6 +62,7 @@ var layers = map[string]int{
 	"internal/reporting":        4,
 	"internal/payouts":          4,
 	"internal/reconcile":        4,
+	"internal/evidence":         5,
 	"internal/intake":           5,
 	"templates/ui":              5,
 	"admin/assets":              5,
@@ -125,7 +127,8 @@ var allowedImporters = map[string][]string{
 	"github.com/minio/minio-go/":    {"internal/journal"},
 	"github.com/pressly/goose":      {"migrations"},
 	"github.com/riverqueue/river":   {"internal/jobs", "migrations"},
-	"github.com/go-json-experiment": {"internal/payload", "api/docs"},
+	"github.com/go-json-experiment": {"internal/payload", "internal/evidence", "api/docs"},
+	"github.com/go-jose/":           {"internal/evidence"},
 	"go.yaml.in/yaml/v4":            {"internal/yamldoc", "internal/config", "pricing_rules", "api/docs"},
 }
 

@@ -31,6 +31,8 @@ const (
 	SigningSecret Purpose = "signing-secret"
 	// SecondFactor is for sealing the setup keys of users' authenticator apps.
 	SecondFactor Purpose = "second-factor"
+	// EvidenceKey is for sealing the private key that signs evidence packs.
+	EvidenceKey Purpose = "evidence-key"
 	// LogIn is for digests of the user and the IP address of a login attempt.
 	LogIn Purpose = "log-in"
 	// Lookup is for digests of normalised email addresses and phone numbers.
@@ -55,7 +57,7 @@ const (
 )
 
 var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, Lookup, Body, Uniqueness, File, VaultCredential,
-	SavedForm, Snapshot}
+	SavedForm, Snapshot, EvidenceKey}
 
 // KeyID identifies a platform key. It is the first four bytes of a derived value, which
 // reveals nothing about the key.

@@ -150,24 +150,11 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 		After: map[string]any{"field": r.Field, "reason": r.Reason},
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var lead models.Lead
-		// While the lead is locked, it is not erased, so its erasure also erases the note.
-		q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", r.Lead).Limit(1).Find(&lead)
-		switch {
-		case q.Error != nil:
-			return q.Error
-		case q.RowsAffected == 0 || !sc.Allows(lead.PartnerID):
-			return leads.ErrNotFound
-		case lead.State == models.LeadErased:
-			return leads.ErrErased
-		}
-		if err := checkNotErased(tx, r.Lead); err != nil {
+		partner, err := s.lockReadable(tx, sc, r.Lead)
+		if err != nil {
 			return err
 		}
-		if err := s.checkKey(tx, r.Lead); err != nil {
-			return err
-		}
-		row.PartnerID, event.Partner = lead.PartnerID, lead.PartnerID
+		row.PartnerID, event.Partner = partner, partner
 		today, err := s.countReveal(tx, row)
 		if err != nil {
 			return err
@@ -186,6 +173,26 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 		}
 	}
 	return err
+}
+
+// lockReadable locks a lead and returns its partner. It returns an error if the lead is not in the scope,
+// if it was erased, or if this node cannot decrypt it.
+func (s *Service) lockReadable(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (partner uuid.UUID, err error) {
+	var row models.Lead
+	// While the lead is locked, it is not erased, so its erasure also erases the note.
+	q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", lead).Limit(1).Find(&row)
+	switch {
+	case q.Error != nil:
+		return partner, q.Error
+	case q.RowsAffected == 0 || !sc.Allows(row.PartnerID):
+		return partner, leads.ErrNotFound
+	case row.State == models.LeadErased:
+		return partner, leads.ErrErased
+	}
+	if err := checkNotErased(tx, lead); err != nil {
+		return partner, err
+	}
+	return row.PartnerID, s.checkKey(tx, lead)
 }
 
 // checkKey returns an error if this node cannot decrypt the key of the lead.

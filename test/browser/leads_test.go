@@ -1,6 +1,10 @@
 package browser_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +13,13 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/evidence"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -67,6 +75,16 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	}
 	admintest.ExpectNoPersonalData(t, "the address", p.Address())
 	check(p, "lead-revealed")
+	p.Open(s.URL + web.LeadURL(first.ID) + "/evidence?return=" + id.Format(id.Return, r.ID))
+	check(p, "lead-evidence")
+	for i := range 2 {
+		p.Click(`form.form button[type="submit"]`)
+		testkit.Eventually(t, 10*time.Second, "the download is recorded", func() bool {
+			return s.Count(t, "audit_events", "action = 'lead.evidence'") == i+1
+		})
+	}
+	p.Open(evidencePage(t, s.Console, first.ID, r.ID))
+	check(p, "evidence")
 	expectOnlyStatusErrors(t, p)
 	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, auditor, "auditor@example.com")
@@ -75,6 +93,22 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, auditor)
 	checkLongNames(t, s.Console, p, pages)
 	expectOnlyStatusErrors(t, p)
+}
+
+// evidencePage returns the address of the page in an evidence pack.
+func evidencePage(t *testing.T, s *admintest.Console, lead, disputed uuid.UUID) string {
+	t.Helper()
+	content, err := s.Options.Evidence.By(audit.Operator).Create(t.Context(), scope.System, evidence.Request{Lead: lead, Return: disputed, Amounts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServerFS(files))
+	t.Cleanup(server.Close)
+	return server.URL + "/evidence.html"
 }
 
 // eraseInBrowser erases a lead. The user has the role privacy, so no prices are shown.

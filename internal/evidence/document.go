@@ -1,0 +1,221 @@
+package evidence
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The maximum numbers of rows in a pack.
+const (
+	maxEntries = 1000
+	maxEvents  = 2000
+)
+
+// signatureScheme is how partners sign posts.
+const signatureScheme = "HMAC-SHA256"
+
+// document reads the facts about a lead.
+func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l leads.Details) (d pack.Document, err error) {
+	d = pack.Document{
+		Platform: s.URL, CreatedAt: s.Clock.Now().UTC().Truncate(time.Microsecond), CreatedBy: s.by.Name,
+		Lead: pack.Lead{
+			ID: id.Format(id.Lead, l.ID), State: string(l.State), Sandbox: l.Sandbox,
+			PartnerID: id.Format(id.Partner, l.PartnerID), PartnerName: l.PartnerName,
+			AccountID: id.Format(id.Account, l.AccountID), Account: l.Identifier,
+			Industry: l.Industry, Country: l.Country, RateCardVersion: l.CardVersion,
+			Price: amount(r, l.PriceMinor, l.Currency),
+		},
+		Times:     pack.Times{PingedAt: l.QuotedAt, QuoteExpiresAt: l.QuotedAt.Add(quote.Validity), ReceivedAt: l.ReceivedAt},
+		Consent:   consent(l.Consent),
+		Signature: signature(l),
+		Contact:   []pack.Field{},
+		Timeline:  []pack.Event{},
+		Returns:   []pack.Return{},
+		Ledger:    pack.Ledger{Entries: []pack.Entry{}},
+		Reveals:   []pack.Reveal{},
+	}
+	for _, e := range l.Events {
+		event, err := timelineEvent(e)
+		if err != nil {
+			return d, err
+		}
+		d.Timeline = append(d.Timeline, event)
+	}
+	if err := s.addErasure(ctx, &d, l.Lead); err != nil {
+		return d, err
+	}
+	if r.Contact {
+		if err := s.addContact(ctx, sc, &d, l.ID); err != nil {
+			return d, err
+		}
+	}
+	returns, err := s.addReturns(ctx, sc, &d, r)
+	if err != nil {
+		return d, err
+	}
+	if err := s.addLedger(ctx, sc, &d, r); err != nil {
+		return d, err
+	}
+	reveals, err := s.Privacy.RevealsOf(ctx, sc, l.ID)
+	if err != nil {
+		return d, err
+	}
+	for _, one := range reveals {
+		d.Reveals = append(d.Reveals, pack.Reveal{At: one.At.UTC(), By: one.Actor, Field: string(one.Field), Reason: string(one.Reason)})
+	}
+	err = s.addAudit(ctx, &d, r, returns)
+	return d, err
+}
+
+// amount returns an amount, or nil if the user may not see prices.
+func amount(r Request, minor int64, currency string) *pack.Amount {
+	if !r.Amounts {
+		return nil
+	}
+	c, _ := money.ParseCurrency(currency) // the database contains only valid currencies
+	return &pack.Amount{Amount: money.Amount{Minor: minor, Currency: c}.Decimal(), Currency: currency}
+}
+
+func consent(c models.Consent) pack.Consent {
+	return pack.Consent{
+		Acknowledged: c.Acknowledged, AcknowledgedAt: utc(c.AcknowledgedAt), ReceivedAt: utc(&c.ReceivedAt),
+		DisclosureText: c.DisclosureText, RecipientHash: c.RecipientHash, CertificateURL: c.FormCertURL, ThirdPartyLeadID: c.ThirdPartyLeadID,
+	}
+}
+
+// utc returns a time in UTC, or nil if there is none.
+func utc(at *time.Time) *time.Time {
+	if at == nil || at.IsZero() {
+		return nil
+	}
+	t := at.UTC()
+	return &t
+}
+
+func signature(l leads.Details) pack.Signature {
+	if !l.HMACVerified || l.SecretID == nil {
+		return pack.Signature{}
+	}
+	return pack.Signature{
+		Verified: true, Scheme: signatureScheme, SecretID: id.Format(id.Secret, *l.SecretID),
+		SecretLabel: l.Secret.Label, SecretPrefix: l.Secret.Prefix, SecretEnding: l.Secret.LastFour,
+	}
+}
+
+func timelineEvent(e models.LeadEvent) (pack.Event, error) {
+	out, detail := pack.Event{At: e.At.UTC(), Event: string(e.Kind), Detail: map[string]string{}}, map[string]any{}
+	if err := json.Unmarshal([]byte(e.Detail), &detail); err != nil {
+		return out, fmt.Errorf("reading an event of the lead: %w", err)
+	}
+	for name, value := range detail {
+		out.Detail[name] = fmt.Sprint(value)
+	}
+	return out, nil
+}
+
+// addErasure adds the receipt of an erased lead. It returns an error if the erasure is pending, or if it was
+// carried out after the lead was read.
+func (s *Service) addErasure(ctx context.Context, d *pack.Document, lead models.Lead) error {
+	receipt, found, err := s.Privacy.ReceiptOf(ctx, lead.ID)
+	if err != nil || !found {
+		return err
+	}
+	if receipt.ErasedAt.IsZero() || lead.State != models.LeadErased {
+		return errErasing
+	}
+	d.Erasure = &pack.Erasure{
+		At: receipt.ErasedAt, By: receipt.By, Reason: string(receipt.Reason), Entry: receipt.Sequence, Receipt: receipt.Hash.String(),
+	}
+	return nil
+}
+
+func (s *Service) addContact(ctx context.Context, sc scope.Scope, d *pack.Document, lead uuid.UUID) error {
+	values, err := s.Privacy.By(s.by).RevealAgain(ctx, sc, lead)
+	if err != nil {
+		return err
+	}
+	for _, f := range privacy.Fields {
+		if value, ok := values[f.Field]; ok {
+			d.Contact = append(d.Contact, pack.Field{Field: string(f.Field), Label: f.Label, Value: value})
+		}
+	}
+	if len(d.Contact) == 0 {
+		return ErrNotRevealed
+	}
+	return nil
+}
+
+// addReturns adds the returns of the lead, without their notes, and returns their ids.
+func (s *Service) addReturns(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) (ids []string, err error) {
+	rows, err := s.Payouts.ReturnsOf(ctx, sc, r.Lead)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range rows {
+		name := id.Format(id.Return, one.ID)
+		ids = append(ids, name)
+		d.Returns = append(d.Returns, pack.Return{
+			ID: name, Reason: string(one.Reason), ReasonText: payouts.ReturnReasonLabel(one.Reason), State: string(one.State),
+			RequestedAt: one.RequestedAt.UTC(), RequestedBy: one.RequestedBy, DecidedAt: utc(one.DecidedAt), DecidedBy: one.DecidedBy,
+		})
+	}
+	if r.Return != uuid.Nil {
+		d.DisputedReturn = id.Format(id.Return, r.Return)
+		if !slices.Contains(ids, d.DisputedReturn) {
+			return nil, errNoReturn
+		}
+	}
+	return ids, nil
+}
+
+func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) error {
+	rows, _, older, err := s.Payouts.Entries(ctx, sc, payouts.Filter{Lead: r.Lead}, postgres.Page{Size: maxEntries})
+	if err != nil {
+		return err
+	}
+	d.Ledger.Complete = !older
+	for _, e := range rows {
+		d.Ledger.Entries = append(d.Ledger.Entries, pack.Entry{
+			ID: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Reference: e.Reference, Amount: amount(r, e.AmountMinor, e.Currency),
+		})
+	}
+	return nil
+}
+
+// addAudit adds the audit events about the lead. Events about its returns contain amounts, so they are
+// added only if the user may see prices.
+func (s *Service) addAudit(ctx context.Context, d *pack.Document, r Request, returns []string) error {
+	objects := []audit.Object{{Kind: "lead", ID: d.Lead.ID}}
+	if r.Amounts {
+		for _, one := range returns {
+			objects = append(objects, audit.Object{Kind: "return", ID: one})
+		}
+	}
+	proof, err := s.Audit.Prove(ctx, objects, maxEvents)
+	if err != nil {
+		return err
+	}
+	d.Audit = pack.Audit{HeadID: proof.Head.ID, Head: hex.EncodeToString(proof.Head.Hash), Complete: proof.Complete, Events: []pack.AuditEvent{}}
+	for i := range proof.Events {
+		d.Audit.Events = append(d.Audit.Events, pack.EventOf(&proof.Events[i]))
+	}
+	return nil
+}

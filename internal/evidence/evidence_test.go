@@ -1,0 +1,489 @@
+package evidence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
+	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/evidence"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// rig is a platform with a user who creates packs.
+type rig struct {
+	*testkit.Platform
+	*evidence.Service
+	user    audit.Actor
+	journal string
+}
+
+func newRig(t *testing.T) rig {
+	t.Helper()
+	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	r := rig{Platform: p, user: testkit.Actor(t, p.DB, "fay@example.com"), journal: t.TempDir()}
+	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	r.Service = evidence.NewService(evidence.Deps{
+		DB: p.DB.DB, Clock: p.Time, Keys: r.keysWith(t, 1), Audit: audit.New(p.DB.DB, p.Time), Leads: leads.NewReader(p.DB.DB, p.Keys, p.Time),
+		Payouts: payouts.NewService(p.DB.DB, p.Time, queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: time.Hour}),
+		Privacy: privacy.NewService(p.DB.DB, p.Wrappers, p.Keys, journal.Folder(r.journal), p.Time, privacy.Settings{RevealsPerDay: 50}),
+		URL:     "https://leads.example.com",
+	}).By(r.user)
+	return r
+}
+
+// keysWith returns the signing keys as seen by a node with the given platform keys.
+func (r rig) keysWith(t *testing.T, fills ...byte) *evidence.Keys {
+	t.Helper()
+	return evidence.NewKeys(r.DB.DB, testkit.PlatformKeys(t, fills...), r.Time)
+}
+
+// post delivers a signed lead.
+func (r rig) post(t *testing.T) uuid.UUID {
+	t.Helper()
+	r.Reload(t)
+	in := r.Intake(intake.Settings{DefaultMode: models.SigningRequired})
+	q, err := in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
+	if err != nil || !q.Accepted {
+		t.Fatalf("ping: got %+v, %v", q, err)
+	}
+	r.Time.Advance(time.Minute)
+	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"canary@example.com","contact":{"name":"Canary Name"},"notes":"canary notes",
+		"consent":{"acknowledged":true,"disclosureText":"I agree","recipientHash":%q,"thirdPartyFormCertUrl":"https://cert.example.com/1","thirdPartyLeadId":"third-1"}}`,
+		q.TransactionID, r.Required.Accounts[0].Identifier, strings.Repeat("ab", 32))
+	lead, err := in.Post(t.Context(), intake.PostRequest{
+		ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lead.LeadID
+}
+
+func (r rig) create(t *testing.T, q evidence.Request) ([]byte, error) {
+	t.Helper()
+	return r.Create(t.Context(), scope.System, q)
+}
+
+// verify verifies a pack with the published keys.
+func (r rig) verify(t *testing.T, content []byte) pack.Verified {
+	t.Helper()
+	published, err := r.Service.Deps.Keys.LoadPublicKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := pack.ParseKeys(published.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := pack.Verify(content, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (r rig) document(t *testing.T, q evidence.Request) pack.Document {
+	t.Helper()
+	content, err := r.create(t, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.verify(t, content).Document
+}
+
+func (r rig) reveal(t *testing.T, by audit.Actor, lead uuid.UUID, fields ...models.ContactField) {
+	t.Helper()
+	for _, f := range fields {
+		if _, err := r.Privacy.By(by).Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: f, Reason: models.RevealForComplaint, Note: "canary note"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r rig) erase(t *testing.T, lead uuid.UUID) privacy.Receipt {
+	t.Helper()
+	receipt, err := r.Privacy.By(r.user).Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest, Note: "canary note"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt
+}
+
+func reason(err error) string {
+	if f := apperr.As(err); f != nil {
+		return string(f.Code) + " " + f.Reason
+	}
+	return fmt.Sprint(err)
+}
+
+func contactFields(d pack.Document) (all []string) {
+	for _, f := range d.Contact {
+		all = append(all, f.Field+"="+f.Value)
+	}
+	return all
+}
+
+func TestCreate(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	name := id.Format(id.Lead, lead)
+	r.reveal(t, r.user, lead, models.ContactEmail)
+	ret, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, lead, models.Fraud, "canary evidence")
+	if err == nil {
+		err = r.Payouts.By(r.user).AcceptReturn(t.Context(), scope.System, ret.ID, "canary answer")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := r.create(t, evidence.Request{Lead: lead, Return: ret.ID, Amounts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.ToLower(string(content)), "canary") {
+		t.Error("the pack contains contact data or notes")
+	}
+	v := r.verify(t, content)
+	d := v.Document
+	if d.Lead.ID != name || d.Lead.Account != r.Required.Accounts[0].Identifier || d.Lead.Price == nil || d.Lead.Price.Currency != "GBP" || d.CreatedBy != "fay@example.com" {
+		t.Errorf("got lead %+v by %s", d.Lead, d.CreatedBy)
+	}
+	if !d.Times.ReceivedAt.Equal(d.Times.PingedAt.Add(time.Minute)) || !d.Times.QuoteExpiresAt.Equal(d.Times.PingedAt.Add(15*time.Minute)) {
+		t.Errorf("got times %+v", d.Times)
+	}
+	if c := d.Consent; !c.Acknowledged || *c.DisclosureText != "I agree" || *c.CertificateURL != "https://cert.example.com/1" || *c.ThirdPartyLeadID != "third-1" || len(*c.RecipientHash) != 64 {
+		t.Errorf("got consent %+v", c)
+	}
+	if s := d.Signature; !s.Verified || s.SecretID != id.Format(id.Secret, r.Required.SecretID) || strings.Contains(string(content), r.Required.Secret) {
+		t.Errorf("got signature %+v", s)
+	}
+	if len(d.Timeline) != 2 || d.Timeline[1].Detail["reason"] != "fraud" {
+		t.Errorf("got timeline %+v", d.Timeline)
+	}
+	if len(d.Returns) != 1 || d.Returns[0].ID != d.DisputedReturn || d.Returns[0].State != "accepted" || d.Returns[0].DecidedAt == nil {
+		t.Errorf("got returns %+v, disputed %s", d.Returns, d.DisputedReturn)
+	}
+	if e := d.Ledger.Entries; len(e) != 2 || e[0].Kind != "return" || e[0].Amount.Amount != "-"+e[1].Amount.Amount || !d.Ledger.Complete {
+		t.Errorf("got ledger %+v", d.Ledger)
+	}
+	if len(d.Reveals) != 1 || d.Reveals[0].Field != "email" || d.Erasure != nil {
+		t.Errorf("got reveals %+v, erasure %+v", d.Reveals, d.Erasure)
+	}
+	var actions []string
+	for _, e := range d.Audit.Events {
+		actions = append(actions, e.Action)
+	}
+	if !slices.Equal(actions, []string{"lead.reveal", "return.request", "return.accept"}) || !d.Audit.Complete {
+		t.Errorf("got audit events %v", actions)
+	}
+	if head := testkit.Value[string](t, r.DB, `SELECT encode(hash, 'hex') FROM audit_events WHERE id = $1`, d.Audit.HeadID); head != d.Audit.Head {
+		t.Errorf("got head %s, want %s", d.Audit.Head, head)
+	}
+	recorded := testkit.Value[string](t, r.DB, `SELECT (after->>'manifest') || ' ' || (after->>'key') || ' ' || (after->>'return') FROM audit_events WHERE action = 'lead.evidence' AND object_id = $1`, name)
+	if manifest, rest, _ := strings.Cut(recorded, " "); len(manifest) != 64 || rest != v.Key.ID+" "+d.DisputedReturn {
+		t.Errorf("the audit log records %q", recorded)
+	}
+	// The next pack contains the record of this one.
+	if again := r.document(t, evidence.Request{Lead: lead, Amounts: true}); len(again.Audit.Events) != 4 || again.DisputedReturn != "" {
+		t.Errorf("got %+v", again.Audit.Events)
+	}
+	if v, err := r.Audit.Verify(t.Context(), d.Audit.Head); err != nil || !v.Intact() {
+		t.Errorf("verifying the audit log: %+v, %v", v, err)
+	}
+}
+
+// Without permission to see prices, no amount is in the pack, not even in an audit event.
+func TestCreateWithoutAmounts(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	if _, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, lead, models.Fraud, "fake"); err != nil {
+		t.Fatal(err)
+	}
+	content, err := r.create(t, evidence.Request{Lead: lead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.verify(t, content).Document
+	if d.Lead.Price != nil || len(d.Ledger.Entries) != 1 || d.Ledger.Entries[0].Amount != nil || len(d.Returns) != 1 || len(d.Audit.Events) != 0 {
+		t.Errorf("got %+v", d)
+	}
+	minor := testkit.Value[int64](t, r.DB, `SELECT price_minor FROM leads`)
+	for _, amount := range []string{fmt.Sprint(minor), fmt.Sprintf("%d.%02d", minor/100, minor%100)} {
+		if strings.Contains(string(content), `"amount":`+amount) || strings.Contains(string(content), `"amount":"`+amount) {
+			t.Errorf("the pack contains %s", amount)
+		}
+	}
+}
+
+func TestCreateRejects(t *testing.T) {
+	r := newRig(t)
+	lead, other := r.post(t), r.post(t)
+	foreign, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, other, models.Fraud, "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		scope   scope.Scope
+		request evidence.Request
+		want    string
+	}{
+		"no such lead":         {scope.System, evidence.Request{Lead: uuid.New()}, "not_found lead"},
+		"another partner's":    {scope.Partners(r.Off.ID), evidence.Request{Lead: lead}, "not_found lead"},
+		"no such return":       {scope.System, evidence.Request{Lead: lead, Return: uuid.New()}, "not_found return"},
+		"another lead's":       {scope.System, evidence.Request{Lead: lead, Return: foreign.ID}, "not_found return"},
+		"nothing was revealed": {scope.System, evidence.Request{Lead: lead, Contact: true}, "conflict not_revealed"},
+	} {
+		if content, err := r.Create(t.Context(), c.scope, c.request); content != nil || reason(err) != c.want {
+			t.Errorf("%s: got %d bytes, %v, want %s", name, len(content), err, c.want)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.evidence'`); n != 0 {
+		t.Errorf("got %d audit events, want 0", n)
+	}
+}
+
+// A pack contains exactly the fields that the same user revealed in the last 24 hours.
+func TestCreateWithContact(t *testing.T) {
+	r := newRig(t)
+	lead, gus := r.post(t), testkit.Actor(t, r.DB, "gus@example.com")
+	r.reveal(t, r.user, lead, models.ContactName, models.ContactEmail, models.ContactEmail)
+	r.reveal(t, gus, lead, models.ContactNotes)
+	q := evidence.Request{Lead: lead, Contact: true}
+	if d := r.document(t, q); !slices.Equal(contactFields(d), []string{"email=canary@example.com", "name=Canary Name"}) {
+		t.Errorf("got %v", contactFields(d))
+	}
+	if d := r.document(t, evidence.Request{Lead: lead}); len(d.Contact) != 0 {
+		t.Errorf("without contact: got %v", contactFields(d))
+	}
+	events := testkit.Value[string](t, r.DB, `SELECT string_agg(action || (after::text), ' ' ORDER BY id) FROM audit_events WHERE action IN ('lead.reveal_again', 'lead.evidence')`)
+	if !strings.HasPrefix(events, `lead.reveal_again{"fields":["email","name"]} lead.evidence{"contact":["email","name"],`) || strings.Contains(strings.ToLower(events), "canary") {
+		t.Errorf("got audit events %s", events)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_reveals`); n != 4 {
+		t.Errorf("got %d reveals, want 4", n)
+	}
+	r.Time.Advance(23 * time.Hour)
+	r.reveal(t, r.user, lead, models.ContactName)
+	r.Time.Advance(time.Hour)
+	if d := r.document(t, q); !slices.Equal(contactFields(d), []string{"name=Canary Name"}) {
+		t.Errorf("a day after the first reveals: got %v", contactFields(d))
+	}
+	if _, err := r.By(audit.Operator).Create(t.Context(), scope.System, q); !errors.Is(err, evidence.ErrNotRevealed) {
+		t.Errorf("another user: got %v", err)
+	}
+	r.erase(t, lead)
+	if _, err := r.create(t, q); !errors.Is(err, leads.ErrErased) {
+		t.Errorf("after the erasure: got %v", err)
+	}
+}
+
+func TestCreateAfterErasure(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	receipt := r.erase(t, lead)
+	d := r.document(t, evidence.Request{Lead: lead, Amounts: true})
+	if d.Erasure == nil || d.Erasure.Receipt != receipt.Hash.String() || d.Lead.State != "erased" || d.Consent.DisclosureText != nil || !d.Consent.Acknowledged || d.Lead.Price == nil {
+		t.Errorf("got %+v", d)
+	}
+	if err := os.RemoveAll(r.journal); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable journal_unavailable" {
+		t.Errorf("without the journal: got %v", err)
+	}
+}
+
+// If a lead is erased while packs are created, each pack is either recorded before the erasure, or contains
+// no erased data.
+func TestCreateDuringErasure(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	r.reveal(t, r.user, lead, models.ContactEmail)
+	r.document(t, evidence.Request{Lead: lead}) // creates the key
+	var all sync.WaitGroup
+	created, contents := make([]error, 10), make([][]byte, 10)
+	for i := range created {
+		all.Go(func() {
+			contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead, Contact: i%2 == 0})
+		})
+	}
+	all.Go(func() { r.erase(t, lead) })
+	all.Wait()
+	packs := 1
+	for i, err := range created {
+		switch {
+		case err == nil:
+			packs++
+			if d := r.verify(t, contents[i]).Document; (d.Erasure != nil) != (d.Consent.DisclosureText == nil) || d.Erasure != nil && len(d.Contact) > 0 {
+				t.Errorf("got consent %+v with erasure %+v and contact data %v", d.Consent, d.Erasure, contactFields(d))
+			}
+		case !errors.Is(err, leads.ErrErased) && reason(err) != "unavailable erasing":
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.evidence'`); n != packs {
+		t.Errorf("got %d audit events for %d packs", n, packs)
+	}
+	late := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.evidence' AND after->'contact' IS NOT NULL AND id > (SELECT id FROM audit_events WHERE action = 'lead.erase')`)
+	if late != 0 {
+		t.Errorf("%d packs with contact data were recorded after the erasure", late)
+	}
+	if v, err := r.Audit.Verify(t.Context(), ""); err != nil || !v.Intact() {
+		t.Errorf("verifying the audit log: %+v, %v", v, err)
+	}
+}
+
+// A changed audit event is not signed.
+func TestCreateRejectsChangedAuditEvent(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	r.reveal(t, r.user, lead, models.ContactEmail)
+	root := testkit.Connect(t, r.DB.RootURL)
+	for _, sql := range []string{`ALTER TABLE audit_events DISABLE TRIGGER USER`, `UPDATE audit_events SET actor = 'mallory@example.com' WHERE action = 'lead.reveal'`} {
+		if _, err := root.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "internal audit_log" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nodes that need the first key at the same time create one key.
+func TestFirstKeyIsCreatedOnce(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	var all sync.WaitGroup
+	packs := make([][]byte, 8)
+	for i := range packs {
+		all.Go(func() {
+			var err error
+			if packs[i], err = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, content := range packs {
+		r.verify(t, content)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM evidence_keys`); n != 1 {
+		t.Errorf("got %d keys, want 1", n)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'evidence.create_key'`); n != 1 {
+		t.Errorf("got %d audit events, want 1", n)
+	}
+}
+
+func TestRotate(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	old, err := r.create(t, evidence.Request{Lead: lead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Time.Advance(24 * time.Hour)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := r.Service.Deps.Keys.Rotate(t.Context(), r.user); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	current, err := r.create(t, evidence.Request{Lead: lead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := r.verify(t, old), r.verify(t, current)
+	if before.Key.ID == after.Key.ID || !before.Key.Until.Equal(r.Time.Now().Truncate(time.Second)) || !after.Key.Until.IsZero() {
+		t.Errorf("got keys %+v and %+v", before.Key, after.Key)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM evidence_keys WHERE sealed IS NULL`); n != 4 {
+		t.Errorf("got %d retired keys, want 4", n)
+	}
+}
+
+func TestReseal(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	if moved, err := r.keysWith(t, 2, 1).Reseal(t.Context()); moved || err != nil {
+		t.Errorf("without a key: got %t, %v", moved, err)
+	}
+	r.document(t, evidence.Request{Lead: lead})
+	both := r.keysWith(t, 2, 1)
+	for _, want := range []bool{true, false} {
+		if moved, err := both.Reseal(t.Context()); moved != want || err != nil {
+			t.Errorf("got %t, %v, want %t", moved, err, want)
+		}
+	}
+	if uses, err := both.SealUses(t.Context()); err != nil || len(uses) != 1 || uses[testkit.PlatformKeys(t, 2).IDs()[0]] != 1 {
+		t.Errorf("got %v, %v", uses, err)
+	}
+	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable evidence_key" {
+		t.Errorf("with the old platform key: got %v", err)
+	}
+	if _, err := r.keysWith(t, 3).Reseal(t.Context()); reason(err) != "unavailable evidence_key" {
+		t.Errorf("with another platform key: got %v", err)
+	}
+	r.Service.Keys = both
+	r.Service = evidence.NewService(r.Service.Deps).By(r.user)
+	r.document(t, evidence.Request{Lead: lead})
+}
+
+// The signing key cannot be changed or deleted, not even by the owner of the table.
+func TestKeysNeverChange(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.Service.Deps.Keys.Rotate(context.WithoutCancel(t.Context()), r.user); err != nil {
+		t.Fatal(err)
+	}
+	owner := testkit.Connect(t, r.DB.OwnerURL)
+	for _, sql := range []string{
+		`UPDATE evidence_keys SET public_key = sha256('x')`, `UPDATE evidence_keys SET created_at = now()`, `UPDATE evidence_keys SET sealed = NULL`,
+		`UPDATE evidence_keys SET retired_at = now()`, `DELETE FROM evidence_keys`, `TRUNCATE evidence_keys`,
+		`INSERT INTO evidence_keys SELECT 'second', sha256('x'), sealed, now() FROM evidence_keys`,
+	} {
+		if _, err := owner.Exec(t.Context(), sql); err == nil {
+			t.Errorf("%s: succeeded", sql)
+		}
+	}
+}
+
+// While a lead's erasure is pending, no pack with the data that is about to be erased is created.
+func TestCreateWhileErasureIsPending(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	r.reveal(t, r.user, lead, models.ContactEmail)
+	r.DB.Exec(t, `INSERT INTO erasure_entries (sequence, hash, body, reason, actor, requested_at) VALUES (1, sha256('x'), 'x', 'request', 'gus', now())`)
+	r.DB.Exec(t, `INSERT INTO erasures VALUES ($1, 1, '')`, lead)
+	for _, contact := range []bool{true, false} {
+		if _, err := r.create(t, evidence.Request{Lead: lead, Contact: contact}); reason(err) != "unavailable erasing" {
+			t.Errorf("with contact data %t: got %v", contact, err)
+		}
+	}
+}

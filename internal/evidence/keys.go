@@ -1,0 +1,162 @@
+package evidence
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Keys manages the keys that sign packs. The private keys are sealed with the platform key.
+type Keys struct {
+	db    *postgres.DB
+	keys  *keyring.Keys
+	clock clock.Clock
+}
+
+// NewKeys returns the signing keys in a database.
+func NewKeys(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Keys { return &Keys{db, keys, c} }
+
+var errSealed = apperr.New(apperr.Unavailable, "evidence_key",
+	"The key that signs evidence packs cannot be decrypted. Ask an operator to check that keys.platform_keys contains every platform key.")
+
+// ContentType is the media type of the published public keys.
+const ContentType = "application/jwk-set+json"
+
+// PublicKeys contains the published public keys as a JWK set.
+type PublicKeys struct{ JSON []byte }
+
+// LoadPublicKeys returns all public keys, including retired ones, newest first.
+func (k *Keys) LoadPublicKeys(ctx context.Context) (*PublicKeys, error) {
+	var rows []models.EvidenceKey
+	if err := k.db.Gorm.WithContext(ctx).Omit("sealed").Order("created_at DESC, id").Find(&rows).Error; err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all := make([]pack.PublicKey, len(rows))
+	for i, row := range rows {
+		all[i] = pack.PublicKey{ID: row.ID, Key: row.PublicKey, From: row.CreatedAt}
+		if row.RetiredAt != nil {
+			all[i].Until = *row.RetiredAt
+		}
+	}
+	text, err := pack.MarshalKeys(all)
+	return &PublicKeys{text}, err
+}
+
+// signingKey returns the id of the active key and its private key. If there is no key yet, signingKey
+// creates one.
+func (k *Keys) signingKey(ctx context.Context, by audit.Actor) (kid string, key ed25519.PrivateKey, err error) {
+	row, err := active(k.db.Gorm.WithContext(ctx))
+	if err == nil && row.ID == "" {
+		err = k.change(ctx, func(tx *gorm.DB) error {
+			if row, err = active(tx); err != nil || row.ID != "" {
+				return err // another node has created the key
+			}
+			row, err = k.create(tx, by, "evidence.create_key")
+			return err
+		})
+	}
+	if err != nil {
+		return "", nil, postgres.Translate(err)
+	}
+	seed, err := k.keys.Open(keyring.EvidenceKey, []byte(row.ID), row.Sealed)
+	if err != nil {
+		return "", nil, errSealed.WithCause(err)
+	}
+	defer clear(seed)
+	return row.ID, ed25519.NewKeyFromSeed(seed), nil
+}
+
+// active returns the active key, or a zero row if there is none.
+func active(tx *gorm.DB) (row models.EvidenceKey, err error) {
+	err = tx.Where("retired_at IS NULL").Limit(1).Find(&row).Error
+	return row, err
+}
+
+// change runs a function in a transaction. Other changes to the keys wait until it ends.
+func (k *Keys) change(ctx context.Context, do func(*gorm.DB) error) error {
+	return k.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('evidence keys'))`).Error; err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// create adds the active key, with its audit event.
+func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.EvidenceKey, err error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return row, err
+	}
+	seed := private.Seed()
+	defer clear(seed)
+	defer clear(private)
+	row = models.EvidenceKey{PublicKey: public, CreatedAt: k.clock.Now().UTC().Truncate(time.Microsecond)}
+	if row.ID, err = pack.KeyID(public); err != nil {
+		return row, err
+	}
+	row.Sealed = k.keys.Seal(keyring.EvidenceKey, []byte(row.ID), seed)
+	if err := tx.Omit("retired_at").Create(&row).Error; err != nil {
+		return row, err
+	}
+	return row, audit.Write(tx, row.CreatedAt, by, audit.Event{Action: action, Kind: "platform", After: map[string]any{"key": row.ID}})
+}
+
+// Rotate creates a new key and retires the active one, whose private key is deleted. It returns the id of
+// the new key.
+func (k *Keys) Rotate(ctx context.Context, by audit.Actor) (kid string, err error) {
+	err = k.change(ctx, func(tx *gorm.DB) error {
+		retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
+		if retire.Error != nil {
+			return retire.Error
+		}
+		row, err := k.create(tx, by, "evidence.rotate_key")
+		kid = row.ID
+		return err
+	})
+	return kid, postgres.Translate(err)
+}
+
+// SealUses returns the number of keys sealed with each platform key.
+func (k *Keys) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
+	row, err := active(k.db.Gorm.WithContext(ctx))
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	uses := map[keyring.KeyID]int64{}
+	if key, ok := keyring.KeyOf(row.Sealed); ok {
+		uses[key] = 1
+	}
+	return uses, nil
+}
+
+// Reseal seals the active key with the first platform key, and reports whether it was sealed with another
+// one. It can be run again at any time.
+func (k *Keys) Reseal(ctx context.Context) (moved bool, err error) {
+	err = k.change(ctx, func(tx *gorm.DB) error {
+		row, err := active(tx)
+		if key, ok := keyring.KeyOf(row.Sealed); err != nil || !ok || key == k.keys.IDs()[0] {
+			return err
+		}
+		seed, err := k.keys.Open(keyring.EvidenceKey, []byte(row.ID), row.Sealed)
+		if err != nil {
+			return errSealed.WithCause(err)
+		}
+		defer clear(seed)
+		res := tx.Model(&models.EvidenceKey{}).Where("id = ?", row.ID).Update("sealed", k.keys.Seal(keyring.EvidenceKey, []byte(row.ID), seed))
+		moved = res.RowsAffected > 0
+		return res.Error
+	})
+	return moved, postgres.Translate(err)
+}

@@ -1,0 +1,84 @@
+package pack
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// KeyPath is the path of the URL at which a platform publishes its public keys.
+const KeyPath = "/.well-known/pingpost-evidence-key"
+
+// KeyID returns the id of a public key, which is its JWK thumbprint (RFC 7638).
+func KeyID(key ed25519.PublicKey) (string, error) {
+	sum, err := (&jose.JSONWebKey{Key: key}).Thumbprint(crypto.SHA256)
+	return base64.RawURLEncoding.EncodeToString(sum), err
+}
+
+// PublicKey verifies packs.
+type PublicKey struct {
+	ID    string
+	Key   ed25519.PublicKey
+	From  time.Time
+	Until time.Time // zero while the key signs new packs
+}
+
+// jwk is a public key as a JWK (RFC 8037). The members nbf and exp are those of RFC 7519.
+type jwk struct {
+	Type      string `json:"kty"`
+	Curve     string `json:"crv"`
+	X         string `json:"x"`
+	ID        string `json:"kid"`
+	Use       string `json:"use,omitempty"`
+	Algorithm string `json:"alg,omitempty"`
+	From      int64  `json:"nbf,omitempty"`
+	Until     int64  `json:"exp,omitempty"`
+}
+
+type jwkSet struct {
+	Keys []jwk `json:"keys"`
+}
+
+// MarshalKeys returns public keys as a JWK set (RFC 7517).
+func MarshalKeys(keys []PublicKey) ([]byte, error) {
+	set := jwkSet{Keys: []jwk{}}
+	for _, k := range keys {
+		one := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0}
+		if !k.Until.IsZero() {
+			one.Until = k.Until.Unix()
+		}
+		set.Keys = append(set.Keys, one)
+	}
+	return json.Marshal(set)
+}
+
+// ParseKeys reads a JWK set. It skips keys of other types.
+func ParseKeys(text []byte) (keys []PublicKey, err error) {
+	var set jwkSet
+	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
+		return nil, errors.New("not a JWK set")
+	}
+	for _, one := range set.Keys {
+		if one.Type != "OKP" || one.Curve != "Ed25519" {
+			continue
+		}
+		x, err := base64.RawURLEncoding.Strict().DecodeString(one.X)
+		if err != nil || len(x) != ed25519.PublicKeySize {
+			return nil, errors.New("not an Ed25519 key")
+		}
+		k := PublicKey{Key: x, From: time.Unix(one.From, 0).UTC()}
+		if one.Until != 0 {
+			k.Until = time.Unix(one.Until, 0).UTC()
+		}
+		if k.ID, err = KeyID(k.Key); err != nil || k.ID != one.ID {
+			return nil, errors.New("the ID of a key is not its thumbprint")
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
