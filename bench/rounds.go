@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// subject is a contender: the product, or a baseline that does the same work. The contenders in a part
-// take turns.
+// subject is a contender: the product, or a baseline that does the same work. In each part of a
+// benchmark, the contenders take turns.
 type subject struct {
 	name    string
 	process *child.Process // the process of its server, or nil

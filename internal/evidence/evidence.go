@@ -23,7 +23,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Deps are the services that packs are made from. All fields are required.
+// Deps are the services that supply the contents of packs. All fields are required.
 type Deps struct {
 	DB      *postgres.DB
 	Clock   clock.Clock

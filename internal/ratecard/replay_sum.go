@@ -138,7 +138,9 @@ func (t *tally) price(g recordedGroup, industry, market int) int64 {
 func (t *tally) result() *ReplayResult {
 	r := &ReplayResult{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
 	r.Partners = sorted(t.byPartner)
-	slices.SortStableFunc(r.Partners, func(a, b ReplayLine) int { return cmp.Compare(b.moved(), a.moved()) })
+	slices.SortStableFunc(r.Partners, func(a, b ReplayLine) int {
+		return cmp.Or(cmp.Compare(b.Leads.change(), a.Leads.change()), cmp.Compare(b.Pings.change(), a.Pings.change()))
+	})
 	if len(r.Partners) > maxPartnerLines {
 		r.MorePartners = more(r.Partners[:maxPartnerLines], r.Partners[maxPartnerLines:])
 		r.Partners = r.Partners[:maxPartnerLines]
@@ -159,12 +161,8 @@ func more(shown, rest []ReplayLine) int {
 	return len(keys)
 }
 
-// The method moved returns the absolute change in a line's payout or, if that is 0, in the prices
-// offered.
-func (l ReplayLine) moved() int64 {
-	abs := func(n int64) int64 { return max(n, -n) }
-	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))
-}
+// change returns by how much the total changes with the draft, without its sign.
+func (f ReplayTotals) change() int64 { return max(f.NowMinor-f.ThenMinor, f.ThenMinor-f.NowMinor) }
 
 func sorted(of map[lineKey]*ReplayLine) []ReplayLine {
 	list := make([]ReplayLine, 0, len(of))

@@ -682,7 +682,7 @@ func replayResult(r ReplayResult) templ.Component {
 }
 
 func (r ReplayResult) partnerText() string {
-	words := "The rows are sorted by the change in payout, with the largest change first. Pings that did not identify a partner are not included."
+	words := "The rows with the largest changes in payout are first. Pings that did not identify a partner are not included."
 	if r.MorePartners > 0 {
 		words += " " + ui.Plural(r.MorePartners, "more row is", "more rows are") +
 			" not shown, because the change is smaller or you do not have access to the partner."

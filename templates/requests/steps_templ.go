@@ -240,7 +240,7 @@ func Export(v StepView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " and writes it to a ZIP file that is encrypted with a passphrase. The passphrase is shown once. The file is deleted after 7 days. An earlier export of this request is deleted now.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " and writes it to a ZIP file that is encrypted with a passphrase. The passphrase is shown once. The file is deleted after 7 days. If this request already has a file, the new file replaces it.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
