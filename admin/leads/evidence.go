@@ -61,7 +61,7 @@ func (h *Handlers) evidence(k *web.Request) error {
 		StepUp: web.StepUpWhen(contact),
 		Do: func() (string, error) {
 			content, err := h.Evidence.By(k.By).Create(k.R.Context(), k.Scope, evidence.Request{
-				Lead: r.lead.ID, Return: r.object, Amounts: mayReadPrice(k, r.lead.PartnerID), Contact: contact,
+				Lead: r.lead.ID, Return: r.object, Amounts: k.MayAt(web.ReadPayouts, r.lead.PartnerID), Contact: contact,
 			})
 			if failed := failure(err); failed != nil {
 				return "", showFailure(k, failed, show)
@@ -85,7 +85,7 @@ func (h *Handlers) showEvidence(k *web.Request, status int, r evidenceRequest, r
 		Action:  url + "/evidence",
 		Cancel:  url,
 		Return:  r.disputed,
-		Amounts: mayReadPrice(k, r.lead.PartnerID),
+		Amounts: k.MayAt(web.ReadPayouts, r.lead.PartnerID),
 		StepUp:  rejected.StepUp,
 		Errors:  rejected.Errors,
 	}

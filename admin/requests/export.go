@@ -35,8 +35,10 @@ func (h *Handlers) export(k *web.Request) error {
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			passphrase, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
-			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
+			if err != nil {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
+			}
+			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
 				return "", h.showFailure(k, f, show)
 			}
 			if err != nil {

@@ -30,7 +30,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Handle: h.leadsCSV},
 		{Method: http.MethodPost, Path: one + "/notices", Needs: web.WriteRequests, Handle: h.recordNotice},
 		{Method: http.MethodGet, Path: one + "/export", Needs: web.WriteRequests, Handle: h.exportPage},
-		{Method: http.MethodPost, Path: one + "/export", Needs: web.WriteRequests, Creates: one, ShownOnce: true, Handle: h.export},
+		{Method: http.MethodPost, Path: one + "/export", Needs: web.WriteRequests, Creates: one, ShownOnce: true, Long: true, Handle: h.export},
 		{Method: http.MethodGet, Path: one + "/export.zip", Needs: web.WriteRequests, Long: true, Erasable: true, Handle: h.download},
 	}
 	for _, s := range h.steps() {

@@ -87,6 +87,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"privacy_request.check_identity": "record identity check",
 	"privacy_request.close":          "close privacy request",
 	"privacy_request.create":         "create privacy request",
+	"privacy_request.download":       "download personal data",
 	"privacy_request.export":         "export personal data",
 	"privacy_request.extend":         "extend deadline of privacy request",
 	"privacy_request.notify":         "tell partner about erasure",

@@ -90,11 +90,12 @@ func (w *Writer) Add(name string, content func(io.Writer) error) error {
 	tag.Write(body)
 
 	h := &zip.FileHeader{
-		Name: name, Method: methodAES, Modified: w.modified, Flags: flagEncrypt | flagUTF8,
+		Name: name, Method: methodAES, Flags: flagEncrypt | flagUTF8,
 		CreatorVersion: creatorUnix | zipVersion51, ReaderVersion: zipVersion51,
 		UncompressedSize64: counted.size, CompressedSize64: uint64(saltSize + verifierSize + len(body) + tagSize),
 		Extra: extra(),
 	}
+	h.SetModTime(w.modified) // CreateRaw ignores Modified
 	to, err := w.zip.CreateRaw(h)
 	if err != nil {
 		return err

@@ -38,6 +38,9 @@ func TestOpensInBsdtar(t *testing.T) {
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(to, name))
+		if info, err := os.Stat(filepath.Join(to, name)); err != nil || info.ModTime().Year() != 2026 {
+			t.Errorf("%s: got time %v, %v", name, info.ModTime(), err)
+		}
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: got %d bytes and error %v, want %d bytes", name, len(got), err, len(want))
 		}

@@ -49,7 +49,6 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 		Contact:   []pack.Field{},
 		Timeline:  []pack.Event{},
 		Returns:   []pack.Return{},
-		Ledger:    pack.Ledger{Entries: []pack.Entry{}},
 		Reveals:   []pack.Reveal{},
 	}
 	for _, e := range l.Events {
@@ -186,12 +185,16 @@ func (s *Service) addReturns(ctx context.Context, sc scope.Scope, d *pack.Docume
 	return ids, nil
 }
 
+// addLedger adds the ledger entries, unless the user may not see payouts.
 func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) error {
+	if !r.Amounts {
+		return nil
+	}
 	rows, _, older, err := s.Payouts.Entries(ctx, sc, payouts.Filter{Lead: r.Lead}, postgres.Page{Size: maxEntries})
 	if err != nil {
 		return err
 	}
-	d.Ledger.Complete = !older
+	d.Ledger = &pack.Ledger{Complete: !older, Entries: []pack.Entry{}}
 	for _, e := range rows {
 		d.Ledger.Entries = append(d.Ledger.Entries, pack.Entry{
 			ID: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Reference: e.Reference, Amount: amount(r, e.AmountMinor, e.Currency),
@@ -201,7 +204,7 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 }
 
 // addAudit adds the audit events about the lead. Events about its returns contain amounts, so they are
-// added only if the user may see prices.
+// added only if the user may see payouts.
 func (s *Service) addAudit(ctx context.Context, d *pack.Document, r Request, returns []string) error {
 	objects := []audit.Object{{Kind: "lead", ID: d.Lead.ID}}
 	if r.Amounts {
@@ -215,7 +218,12 @@ func (s *Service) addAudit(ctx context.Context, d *pack.Document, r Request, ret
 	}
 	d.Audit = pack.Audit{HeadID: proof.Head.ID, Head: hex.EncodeToString(proof.Head.Hash), Complete: proof.Complete, Events: []pack.AuditEvent{}}
 	for i := range proof.Events {
-		d.Audit.Events = append(d.Audit.Events, pack.EventOf(&proof.Events[i]))
+		e := &proof.Events[i]
+		if e.ObjectKind == "return" && e.Reason != "" && e.Outcome == models.AuditDone {
+			d.Audit.Complete = false // an old event, which contains text by staff
+			continue
+		}
+		d.Audit.Events = append(d.Audit.Events, pack.EventOf(e))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *Service) By(who audit.Actor) *Service { return &Service{s.Deps, who} }
 type Request struct {
 	Lead    uuid.UUID
 	Return  uuid.UUID // the disputed return, or uuid.Nil
-	Amounts bool      // whether the user may see prices
+	Amounts bool      // whether the user may see prices and payouts
 	Contact bool      // include the fields that the user has revealed recently
 }
 

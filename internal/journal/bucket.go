@@ -92,6 +92,12 @@ func (b *bucket) read(ctx context.Context, sequence int64) ([]byte, error) {
 func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
+	switch stored, err := b.read(ctx, sequence); { // in case the service ignores the condition of the request
+	case err == nil && !bytes.Equal(stored, text):
+		return ErrConflict
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	}
 	for {
 		if err := b.add(ctx, sequence, text); err != nil {
 			return bucketCause(err)
@@ -134,6 +140,9 @@ func (b *bucket) Last(ctx context.Context, after int64) (last int64, err error) 
 			return 0, bucketCause(object.Err)
 		}
 		last = max(last, sequenceOf(strings.TrimPrefix(object.Key, b.prefix)))
+	}
+	if last <= after { // the service ignores StartAfter
+		last = 0
 	}
 	return last, bucketCause(ctx.Err())
 }

@@ -47,7 +47,8 @@ func (n NewRequest) check(today time.Time) (NewRequest, error) {
 	switch {
 	case n.Kind != models.RequestAccess && n.Kind != models.RequestErasure:
 		return n, invalid("kind", apperr.InvalidValue, "Choose what the consumer asks for.")
-	case n.ReceivedOn.After(today) || today.Sub(n.ReceivedOn) > maxRequestAge:
+	case n.ReceivedOn.After(today.AddDate(0, 0, 1)) || // it may be tomorrow where the user is
+		today.Sub(n.ReceivedOn) > maxRequestAge:
 		return n, invalid("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
 	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0:
 		return n, invalid("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
@@ -185,9 +186,9 @@ var (
 	errIdentity  = apperr.New(apperr.Conflict, "identity_unchecked", "First record how the consumer's identity was checked.")
 	errSameUser  = apperr.New(apperr.Forbidden, "second_user",
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
-	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this.")
-	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request.")
-	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request.")
+	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
+	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
+	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Tell the consumer so, and close the request.")
 )
 
 // Request is a privacy request with the numbers of its leads.
@@ -246,11 +247,11 @@ func (s *Service) RequestLeads(ctx context.Context, request uuid.UUID, limit int
 }
 
 // DeleteOldRequests deletes requests that were closed before the configured number of days, and returns their
-// number.
+// number. It leaves out requests whose export is stored, because an erasure must find it.
 func (s *Service) DeleteOldRequests(ctx context.Context) (int64, error) {
 	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
 	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (
-		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND closed_at < $1 LIMIT $2)`, before)
+		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND closed_at < $1 AND file_id IS NULL LIMIT $2)`, before)
 	if err != nil {
 		return n, fmt.Errorf("delete old privacy requests: %w", err)
 	}

@@ -27,7 +27,8 @@ import (
 // ExportRetention is how long the file of an export is stored.
 const ExportRetention = 7 * 24 * time.Hour
 
-// personalData is the content of an export, as data.json and data.html contain it.
+// personalData is the content of an export, as data.json and data.html contain it. It leaves out staff's notes
+// about reveals and erasures, and the details of pings, which are deleted after some days.
 type personalData struct {
 	Request    string     `json:"request"`
 	CreatedAt  time.Time  `json:"createdAt"`
@@ -46,7 +47,9 @@ type leadData struct {
 	Source     string         `json:"source"` // the partner
 	Industry   string         `json:"industry"`
 	Country    string         `json:"country"`
+	Urgency    string         `json:"urgency"`
 	Postcode   string         `json:"postcode,omitempty"`
+	Erasing    bool           `json:"erasing,omitempty"` // the erasure is not finished
 	ErasedAt   *time.Time     `json:"erasedAt,omitempty"`
 	Contact    *leads.Contact `json:"contact,omitempty"` // missing if it was erased or is damaged
 	Damaged    bool           `json:"damaged,omitempty"` // the contact record cannot be decrypted
@@ -67,6 +70,7 @@ type returnData struct {
 	RequestedAt time.Time `json:"requestedAt"`
 	Reason      string    `json:"reason"`
 	Evidence    string    `json:"evidence,omitempty"`
+	Decision    string    `json:"decision,omitempty"` // a note about it
 }
 
 // revealData is a view of a field by staff.
@@ -79,7 +83,7 @@ type revealData struct {
 // The texts of an export that apply to all platforms.
 const (
 	exportRights = "You can have wrong data corrected and your data erased, restrict or object to its use, receive it in a machine-readable form, and complain to a data protection authority. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
-	exportStored = "Contact data is stored until it is erased, on request or when its retention period ends. The lead's ID, its price, and the fact and time of your consent are kept as business records."
+	exportStored = "Contact data is stored until it is erased. The lead's ID, its price, and the fact and time of your consent are kept as business records."
 )
 
 // ExportRequest writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
@@ -88,7 +92,7 @@ const (
 //
 // Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
 // if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
-// Unavailable if the keys cannot be used, and those of CheckJournal.
+// Unavailable if the keys cannot be used or are missing, and those of CheckJournal.
 func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphrase string, err error) {
 	if err := s.CheckJournal(ctx); err != nil {
 		return "", err
@@ -102,6 +106,9 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 	}
 	if r.Leads == 0 {
 		return "", errNothingFound
+	}
+	if err := s.checkKeys(ctx, r.ID); err != nil {
+		return "", err
 	}
 	// The export is recorded before anything is decrypted.
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -130,6 +137,27 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 		return passphrase, s.files.Delete(ctx, *replaced)
 	}
 	return passphrase, nil
+}
+
+// checkKeys returns an error if this node cannot decrypt all leads of a request, or if the key of one is
+// missing.
+func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
+	var keys []models.LeadKey
+	err := s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT coalesce(k.key_wrapper, '') AS key_wrapper, coalesce(k.key_version, '') AS key_version
+		FROM privacy_request_leads r LEFT JOIN lead_keys k USING (lead_id)
+		WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e WHERE e.lead_id = r.lead_id)`, request).Scan(&keys).Error
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	for _, k := range keys {
+		switch {
+		case k.KeyWrapper == "":
+			return leads.ErrKeyMissing
+		case !s.CanDecrypt(k.KeyWrapper, k.KeyVersion):
+			return errCannotDecrypt
+		}
+	}
+	return nil
 }
 
 // attachExport records the file of a request's export, and returns the earlier file. An erasure either waits
@@ -196,8 +224,8 @@ func (s *Service) writeExport(ctx context.Context, data personalData, passphrase
 	return to.ID, nil
 }
 
-// OpenExport opens the ZIP archive with the latest export of a request. It returns a NotFound error if there is
-// none, and a Conflict if the file has expired.
+// OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. It
+// returns a Conflict error if there is no file, and a NotFound error if the file has expired.
 func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadCloser, error) {
 	if err := s.CheckJournal(ctx); err != nil {
 		return nil, err
@@ -209,7 +237,15 @@ func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadClo
 	if r.FileID == nil {
 		return nil, apperr.New(apperr.Conflict, "no_export", "There is no export of this request, or its file was deleted. Export the data again.")
 	}
-	return s.files.Open(ctx, *r.FileID)
+	archive, err := s.files.Open(ctx, *r.FileID)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.logRequest(tx, r.ID, "privacy_request.download", "", nil) })
+	if err != nil {
+		return nil, errors.Join(err, archive.Close())
+	}
+	return archive, nil
 }
 
 // exportBatch is the number of leads that an export reads at a time.
@@ -240,9 +276,9 @@ func (s *Service) personalData(ctx context.Context, r Request) (personalData, er
 	return data, nil
 }
 
-const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, coalesce(nullif(l.postcode, ''), l.quoted_postcode), coalesce(n.erased_at, n.requested_at),
+const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.lead_id IS NOT NULL, n.erased_at,
 		c.lead_id IS NOT NULL, c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
-		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence) ORDER BY r.requested_at)
+		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
 		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason) ORDER BY v.at)
 			FROM lead_reveals v WHERE v.lead_id = l.id)
@@ -265,11 +301,11 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 		var lead uuid.UUID
 		var hasConsent bool
 		var c consentData
-		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Postcode, &l.ErasedAt,
+		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Erasing, &l.ErasedAt,
 			&hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
-		if l.ErasedAt != nil { // or the erasure is pending
-			l.Postcode, l.Returns = "", nil
+		if l.Erasing {
+			l.Erasing, l.Postcode, l.Returns = l.ErasedAt == nil, "", nil
 			return l, err
 		}
 		if hasConsent {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -103,7 +104,7 @@ func TestInvalidRequests(t *testing.T) {
 	valid := privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: leads.Person{Email: "ann@example.com"}}
 	for want, change := range map[string]func(*privacy.NewRequest){
 		"invalid kind":        func(n *privacy.NewRequest) { n.Kind = "correction" },
-		"invalid received_on": func(n *privacy.NewRequest) { n.ReceivedOn = r.day(1) },
+		"invalid received_on": func(n *privacy.NewRequest) { n.ReceivedOn = r.day(2) },
 		"invalid reference":   func(n *privacy.NewRequest) { n.Reference = "a\x00" },
 		"invalid email":       func(n *privacy.NewRequest) { n.Person = leads.Person{} },
 		"invalid phone":       func(n *privacy.NewRequest) { n.Person = leads.Person{Phone: "+"} },
@@ -355,6 +356,24 @@ func TestAccessRequest(t *testing.T) {
 	}
 	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict request_closed" {
 		t.Errorf("erased: got %v", err)
+	}
+}
+
+// If a lead cannot be decrypted, nothing is exported, and the request stays open.
+func TestExportNeedsKeys(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	without := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Keys, r.journal, r.Time, privacy.Settings{}).By(r.user)
+	if _, err := without.ExportRequest(t.Context(), request); rejection(err) != "unavailable cannot_decrypt" {
+		t.Errorf("without the wrapping key: got %v", err)
+	}
+	r.DB.Exec(t, `DELETE FROM lead_keys WHERE lead_id = $1`, lead)
+	if _, err := r.ExportRequest(t.Context(), request); rejection(err) != "unavailable lead_key_missing" {
+		t.Errorf("without the lead's key: got %v", err)
+	}
+	if outcome, _ := r.state(t, request); outcome != "" || r.auditEvents(t, "privacy_request.export", "done") != 0 {
+		t.Errorf("got outcome %q", outcome)
 	}
 }
 

@@ -19,7 +19,7 @@ type EvidenceView struct {
 	Shell          ui.Shell
 	Action, Cancel string
 	Return         string   // the id of the disputed return, or ""
-	Amounts        bool     // whether the pack contains amounts
+	Amounts        bool     // whether the pack contains amounts and ledger entries
 	Fields         []string // the labels of the contact fields that can be included
 	Contact        ui.Option
 	StepUp         ui.StepUp // needed only if the user includes contact data
@@ -68,7 +68,7 @@ func Evidence(v EvidenceView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !v.Amounts {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"mb-2\">It contains no amounts, because you do not have permission to view prices.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"mb-2\">It contains no amounts and no ledger entries, because you do not have permission to view payouts.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

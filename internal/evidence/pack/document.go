@@ -32,7 +32,7 @@ type Document struct {
 	Contact   []Field   `json:"contact"` // empty unless the user included fields
 	Timeline  []Event   `json:"timeline"`
 	Returns   []Return  `json:"returns"`
-	Ledger    Ledger    `json:"ledger"`
+	Ledger    *Ledger   `json:"ledger"` // null if the user may not see payouts
 	Reveals   []Reveal  `json:"reveals"`
 	Erasure   *Erasure  `json:"erasure"` // null if the lead was not erased
 	Audit     Audit     `json:"audit"`

@@ -62,7 +62,7 @@ func document() pack.Document {
 			ID: "rt_1", Reason: "fraud", ReasonText: "the lead is fake", State: "accepted", RequestedAt: created.Add(-time.Hour), RequestedBy: "ben@example.com",
 			DecidedAt: ptr(created.Add(-30 * time.Minute)), DecidedBy: "cleo@example.com",
 		}},
-		Ledger: pack.Ledger{Complete: true, Entries: []pack.Entry{
+		Ledger: &pack.Ledger{Complete: true, Entries: []pack.Entry{
 			{ID: 123, At: created.Add(-170 * time.Minute), Kind: "accrual", Reference: "ld_1", Amount: &pack.Amount{Amount: "-45.61", Currency: "EUR"}},
 		}},
 		Reveals: []pack.Reveal{{At: created.Add(-time.Hour), By: "fay@example.com", Field: "name", Reason: "complaint"}},
