@@ -22,6 +22,7 @@ import (
 	pricingpages "github.com/pingpost/pingpost/admin/pricing"
 	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
 	requestpages "github.com/pingpost/pingpost/admin/requests"
+	"github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/admin/search"
 	staffpages "github.com/pingpost/pingpost/admin/staff"
 	"github.com/pingpost/pingpost/admin/web"
@@ -61,6 +62,7 @@ type Options struct {
 	Privacy              *privacy.Service
 	Evidence             *evidence.Service
 	EvidenceKeys         *snapshot.Holder[evidence.PublicKeys]
+	RetentionDays        retention.Days
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
 	PublicURL            string             // start of the partners' base URLs
@@ -129,6 +131,7 @@ func Routes(o Options) []web.Route {
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
+		(&retention.Handlers{Privacy: o.Privacy, Days: o.RetentionDays}).Routes(),
 		[]web.Route{
 			{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme},
 			{Method: http.MethodGet, Path: pack.KeyPath, Open: true, Handle: evidenceKeys(o.EvidenceKeys)},

@@ -95,6 +95,12 @@ func creatingForms(
 			values: url.Values{"proof": {admintest.Password}},
 			count:  `SELECT count(*) FROM audit_events WHERE action = 'privacy_request.export'`,
 		},
+		"/leads/{id}/hold": {
+			role:   models.Privacy,
+			path:   "/leads/" + admintest.LeadID(c.Leads[0]) + "/hold",
+			values: url.Values{"person": {"no"}, "reason": {"case 7"}},
+			count:  `SELECT count(*) FROM legal_holds`,
+		},
 		"/partners/new": {
 			role:   models.AccountManager,
 			values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}},

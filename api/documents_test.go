@@ -39,7 +39,7 @@ func TestDocsAnswerQuestions(t *testing.T) {
 			number(d.Limits.MatchFailuresPerMinute)},
 		"duplicates":               {"duplicate"},
 		"returns":                  reasons,
-		"sandbox-accounts":         {"partnerId", "7 days"},
+		"sandbox-accounts":         {"partnerId", "deleted automatically"},
 		"browsers-and-cors":        {"CORS", "OPTIONS", "405"},
 		"versions-and-deprecation": {"info.version", "reason", "code"},
 		"limits": {"15 minutes", "300 seconds",

@@ -31,7 +31,7 @@ func tiny() plan {
 		ManyPartners: 500, MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,
 		FinanceRows: 3000, FinanceRounds: 1,
-		RewrapLeads: 100, RewrapRounds: 1,
+		RewrapLeads: 100, RewrapRounds: 1, RetentionRounds: 1,
 		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000}, CapLeads: 1000,
 	}
 }
@@ -125,9 +125,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro", write: true},
-		{args: "-write=false", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro"},
-		{args: "-quick", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro"},
+		{args: "", want: "ping,post,partitions,overload,growth,retention,caps,memory,pricing,reconcile,export,micro", write: true},
+		{args: "-write=false", want: "ping,post,partitions,overload,growth,retention,caps,memory,pricing,reconcile,export,micro"},
+		{args: "-quick", want: "ping,post,partitions,overload,growth,retention,caps,memory,pricing,reconcile,export,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

@@ -166,6 +166,25 @@ func (r *report) rewraps(alone, moving *subject, moved []float64) {
 	r.others(part, alone, moving)
 }
 
+func (r *report) retention(alone, retaining *subject, erased []float64) {
+	const part = "retention"
+	at := "99th percentile of posts at " + grouped(steadyPosts) + " per second"
+	r.add(
+		figure{
+			part:   part,
+			what:   at + ", during a retention run / alone",
+			unit:   "×",
+			values: quotients(retaining, alone, round.p99),
+			limit:  maxRetainingToAlone,
+			atMost: true,
+		},
+		figure{part: part, what: at + ", during a retention run", unit: "µs", values: retaining.series(round.p99)},
+		figure{part: part, what: at + ", alone", unit: "µs", values: alone.series(round.p99)},
+		figure{part: part, what: "erased during the posts", unit: "leads per second", values: erased, limit: minRetained},
+	)
+	r.others(part, alone, retaining)
+}
+
 func (r *report) partitions(unchanged, changed *subject, changes []float64) {
 	const part, p99 = "partitions", "99th percentile of posts"
 	r.add(

@@ -39,6 +39,12 @@ var granted = map[string]string{
 
 	"erasure_entries": "SELECT", // and insertable, below
 	"erasure_journal": "SELECT",
+
+	"retention_periods":  "SELECT INSERT",
+	"retention_deferred": "SELECT INSERT DELETE",
+	"retention_runs":     "SELECT INSERT",
+	"legal_holds":        "SELECT INSERT",
+
 	"ledger_entries":  "SELECT", // and insertable, below
 	"evidence_keys":   "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
@@ -111,6 +117,10 @@ var updatable = map[string]string{
 	"evidence_keys":   "sealed retired_at",
 	"reconciliations": "file_id mapping period_from period_to state result as_of compared_at saved_by saved_at row_version",
 
+	"retention_periods": "days position accepted_at accepted_by accepted_by_id",
+	"retention_runs":    "holder heartbeat_at ended_at erased",
+	"legal_holds":       "email_digests phone_digests released_at released_by released_by_id",
+
 	"daily_lead_counts_state": "counted_to settling_to writers",
 	"ledger_totals_state":     "added_to checked_at differences",
 
@@ -124,7 +134,7 @@ var updatable = map[string]string{
 var insertable = map[string]string{
 	"ledger_entries": "partner_id account_id lead_id kind reference amount_minor currency occurred_at created_by",
 
-	"erasure_entries": "sequence hash body reason actor staff_id requested_at",
+	"erasure_entries": "sequence hash body reason actor staff_id requested_at keeps_consent",
 	"evidence_keys":   "id public_key sealed created_at",
 
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",

@@ -16,6 +16,7 @@ import (
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	payoutsview "github.com/pingpost/pingpost/templates/payouts"
 	pricingview "github.com/pingpost/pingpost/templates/pricing"
+	retentionview "github.com/pingpost/pingpost/templates/retention"
 	staffview "github.com/pingpost/pingpost/templates/staff"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -568,7 +569,9 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		Contact:  leadsview.Contact{Country: text, Postcode: text},
 		Consent:  leadsview.Consent{Disclosure: text, Recipient: text, Certificate: text, ThirdParty: text},
 		Envelope: leadsview.Envelope{Wrapper: text, Version: text},
+		Holds:    []leadsview.Hold{{ID: text, Reason: text, By: text, ReleaseURL: address}},
 	}
+	periods := []retentionview.Period{{Country: text, AcceptedBy: text, Due: text}}
 	return map[string]templ.Component{
 		"leads": leadsview.List(leadsview.ListView{
 			Shell:   s,
@@ -583,6 +586,16 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"leads found":    leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows, Find: find}),
 		"lead not found": leadsview.Find(leadsview.FindView{Shell: s, Find: find}),
 		"lead":           leadsview.Details(lead),
+		"retention": retentionview.Plan(retentionview.PlanView{
+			Shell: s, ApplyURL: address, Contact: periods, Other: []retentionview.OtherPeriod{{Data: text, Setting: text}},
+		}),
+		"retention apply": retentionview.Apply(retentionview.ApplyView{Shell: s, Version: text, Contact: periods, Consent: periods}),
+		"holds": retentionview.Holds(retentionview.HoldsView{
+			Shell: s, Holds: []retentionview.Hold{{ID: text, Lead: link, Reason: text, PlacedBy: text, ReleasedBy: text, ReleaseURL: address}},
+		}),
+		"hold": leadsview.PlaceHold(leadsview.HoldView{
+			Shell: s, Action: address, Lead: link, Applies: []ui.Option{{Value: text, Label: text, Hint: text}}, Reason: text, Errors: find.Errors,
+		}),
 	}
 }
 

@@ -125,7 +125,7 @@ func steps() []partnersview.OnboardingStep {
 	return []partnersview.OnboardingStep{
 		{
 			Title:       "Create an account",
-			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days.",
+			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted automatically.",
 			Detail:      "harbour-trial (sandbox)",
 			ActionURL:   harbour + "/accounts/new",
 			ActionLabel: "Create account",

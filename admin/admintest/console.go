@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
@@ -64,6 +65,7 @@ type Setup struct {
 	SecondFactor []models.Role
 	Proxies      []netip.Prefix
 	Policy       ratecard.Policy
+	Retention    privacy.Retention
 }
 
 // RevealsPerDay is how many contact fields a user may reveal per day.
@@ -113,8 +115,9 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Partners:             partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
 		Leads:                leads.NewReader(h.DB, keys, h.Time),
 		Jobs:                 h.Jobs,
-		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
-		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay, RequestDays: 365}),
+		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
+		RetentionDays:        retention.Days{Sandbox: 7, Exports: 7, Requests: 365},
+		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay, RequestDays: 365, Retention: k.Retention}),
 		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:               prices.WithPolicy(k.Policy),
 		Reporting:            reporting.NewReader(h.DB),

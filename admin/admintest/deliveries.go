@@ -17,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -36,7 +37,18 @@ type ConsoleWithDeliveries struct {
 // NewConsoleWithDeliveries starts a console that runs background jobs.
 func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	t.Helper()
-	h := NewConsole(t, Setup{})
+	return newConsoleWithDeliveries(t, Setup{})
+}
+
+// NewConsoleWithRetention is like NewConsoleWithDeliveries. Contact records have a retention period.
+func NewConsoleWithRetention(t *testing.T, days int) ConsoleWithDeliveries {
+	t.Helper()
+	return newConsoleWithDeliveries(t, Setup{Retention: privacy.Retention{Contact: privacy.Days{Default: days}}})
+}
+
+func newConsoleWithDeliveries(t *testing.T, s Setup) ConsoleWithDeliveries {
+	t.Helper()
+	h := NewConsole(t, s)
 	b := ConsoleWithDeliveries{
 		Console:  h,
 		Client:   h.SignedInAs(t, models.Finance),

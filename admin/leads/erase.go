@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
@@ -13,7 +14,7 @@ import (
 )
 
 func (h *Handlers) erasePage(k *web.Request) error {
-	lead, err := h.notErased(k)
+	lead, err := h.erasable(k)
 	if err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (h *Handlers) erasePage(k *web.Request) error {
 }
 
 func (h *Handlers) erase(k *web.Request) error {
-	lead, err := h.notErased(k)
+	lead, err := h.erasable(k)
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,23 @@ func (h *Handlers) erase(k *web.Request) error {
 	})
 }
 
+// erasable returns the id of the lead in the path. It returns a NotFound error if the lead does not exist,
+// if the user may not do this with the lead, or if all of its personal data was erased.
+func (h *Handlers) erasable(k *web.Request) (uuid.UUID, error) {
+	lead, err := web.PathID(k, "id", id.Lead)
+	if err != nil {
+		return lead, err
+	}
+	if _, err := h.Leads.Get(k.R.Context(), k.Scope, lead); err != nil {
+		return lead, web.OrNotFound(err)
+	}
+	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
+	if err == nil && found && !receipt.KeepsConsent {
+		err = web.ErrNotFound
+	}
+	return lead, err
+}
+
 func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.Rejected) error {
 	f := k.R.PostForm
 	v := view.EraseView{
@@ -60,21 +78,24 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 	return k.Show(status, view.Erase(v))
 }
 
-// addErasure adds the receipt of the erasure to the page of an erased lead. For any other lead, it adds
-// a link to the erasure form if the user may erase the lead.
+// addErasure adds the receipt of the erasure to the page of an erased lead. It adds a link to the erasure
+// form if the user may erase the lead, or the details of its consent.
 func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
 	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
 	if err != nil {
 		return err
 	}
+	if (!found || receipt.KeepsConsent) && len(v.Holds) == 0 && k.MayAt(web.EraseLeads, partner) {
+		v.EraseURL = web.LeadURL(lead) + "/erase"
+	}
 	if !found {
-		if k.MayAt(web.EraseLeads, partner) {
-			v.EraseURL = web.LeadURL(lead) + "/erase"
-		}
 		return nil
 	}
 	v.Erasure = &view.Erasure{
-		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(),
+		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(), KeepsConsent: receipt.KeepsConsent,
+	}
+	if receipt.KeepsConsent {
+		v.Consent.Missing = "not sent"
 	}
 	if k.MayAt(web.EraseLeads, partner) || k.MayAt(web.VerifyAudit, partner) {
 		v.Erasure.Note = receipt.Note

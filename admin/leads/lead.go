@@ -39,6 +39,9 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err := h.addReveals(k, l, &v); err != nil {
 		return err
 	}
+	if err := h.addHolds(k, l, &v); err != nil {
+		return err
+	}
 	if err := h.addErasure(k, l.PartnerID, l.ID, &v); err != nil {
 		return err
 	}

@@ -35,5 +35,9 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodPost, Path: "/leads/{id}/erase", Needs: web.EraseLeads, Handle: h.erase},
 		{Method: http.MethodGet, Path: "/leads/{id}/evidence", Needs: web.ExportEvidence, Handle: h.evidencePage},
 		{Method: http.MethodPost, Path: "/leads/{id}/evidence", Needs: web.ExportEvidence, Handle: h.evidence},
+		{Method: http.MethodGet, Path: "/leads/{id}/hold", Needs: web.HoldLeads, Handle: h.holdPage},
+		{Method: http.MethodPost, Path: "/leads/{id}/hold", Needs: web.HoldLeads, Creates: "/leads/{id}", Handle: h.hold},
+		{Method: http.MethodGet, Path: "/leads/{id}/release", Needs: web.HoldLeads, Handle: h.releasePage},
+		{Method: http.MethodPost, Path: "/leads/{id}/release", Needs: web.HoldLeads, Handle: h.release},
 	}
 }

@@ -64,7 +64,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 	all := []view.OnboardingStep{
 		{
 			Title:       "Create an account",
-			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days. Add a standard account after testing.",
+			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted automatically. Add a standard account after testing.",
 			Done:        len(s.accounts) > 0,
 			Detail:      accountText(s.accounts),
 			ActionURL:   head.URL + "/accounts/new",

@@ -9,7 +9,6 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -77,7 +76,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		LiveURL: web.ExportURL(e.ID) + "/live",
 		ID:      id.Format(id.Export, e.ID),
 		Asked:   e.CreatedAt,
-		Until:   e.CreatedAt.Add(payouts.ExportRetention),
+		Until:   e.CreatedAt.Add(h.Payouts.Policy().ExportRetention),
 	}
 	if found {
 		v.Work = web.JobStatus(k, work)

@@ -18,8 +18,8 @@ func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
 	closed := q.Get("state") == "closed"
 	v := view.ListView{
-		Shell: k.Shell("Privacy requests"), Closed: closed,
-		Tabs: []ui.Tab{
+		Shell: k.Shell("Privacy requests"), Tabs: k.PrivacyTabs(), Closed: closed,
+		States: []ui.Tab{
 			{Label: "Open", URL: allRequests.URL, Current: !closed},
 			{Label: "Closed", URL: allRequests.URL + "?state=closed", Current: closed},
 		},

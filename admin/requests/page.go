@@ -72,8 +72,17 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	if r.FileID != nil && v.MayWrite {
 		v.ExportURL = v.URL + "/export.zip"
 	}
+	if v.Open {
+		held, err := h.Privacy.HeldLeads(k.R.Context(), r.ID)
+		if err != nil {
+			return err
+		}
+		v.Found.Held = held
+	}
 	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil {
 		v.Blocked = err.Message
+	} else if v.Found.Held > 0 && !v.Access {
+		v.Blocked = "Leads under a legal hold cannot be erased. Release the legal holds first, or reject the request because of legal claims."
 	}
 	if err := h.addLeads(k, r, &v); err != nil {
 		return err

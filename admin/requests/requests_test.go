@@ -107,6 +107,32 @@ func TestErasure(t *testing.T) {
 	r.CheckAuditLog(t)
 }
 
+func TestErasureWithLegalHold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.create(t, "erasure")
+	r.checkIdentity(t, at)
+	if p := r.officer.Get(t, at); len(p.Values("data-held")) != 0 || !strings.Contains(p.Body, at+`/erase"`) {
+		t.Errorf("without a hold: got %s", p.Text())
+	}
+	r.officer.Post(t, "/leads/"+r.lead+"/hold", url.Values{"person": {"yes"}, "reason": {"case 7"}}).ExpectRedirect(t, "/leads/"+r.lead)
+	p := r.officer.Get(t, at)
+	p.Expect(t, "with a hold", http.StatusOK, `data-held="1"`)
+	if strings.Contains(p.Body, at+`/erase"`) {
+		t.Error("the page of a request with held leads links to the erasure")
+	}
+	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).Expect(t, "erased", http.StatusConflict, `data-code="legal_hold"`)
+	r.officer.Get(t, "/leads/"+r.lead).Expect(t, "the lead", http.StatusOK, `data-state="delivered"`)
+	access := r.create(t, "access")
+	r.checkIdentity(t, access)
+	r.officer.Get(t, access).Expect(t, "a request for a copy", http.StatusOK, `data-held="1"`, access+`/export"`)
+	r.officer.Post(t, at+"/close", url.Values{"outcome": {"rejected"}, "ground": {"legal_claims"}}).ExpectRedirect(t, at)
+	if p := r.officer.Get(t, at); len(p.Values("data-held")) != 0 {
+		t.Errorf("closed: got %s", p.Text())
+	}
+	r.CheckAuditLog(t)
+}
+
 func TestDeadlineAndRejection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

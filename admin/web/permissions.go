@@ -28,6 +28,9 @@ var (
 	ReadRequests   = authz.Permission{Object: "requests", Action: "read"}
 	WriteRequests  = authz.Permission{Object: "requests", Action: "write"}
 	ExportEvidence = authz.Permission{Object: "leads", Action: "evidence"}
+	HoldLeads      = authz.Permission{Object: "leads", Action: "hold"}
+	ReadRetention  = authz.Permission{Object: "retention", Action: "read"}
+	ApplyRetention = authz.Permission{Object: "retention", Action: "apply"}
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -40,7 +43,7 @@ var (
 // ConcernsPlatform reports whether a permission applies to the whole platform. Only a role for all
 // partners grants such a permission.
 func ConcernsPlatform(p authz.Permission) bool {
-	return p.Object == "staff" || p.Object == "pricing" || p.Object == "requests" || p == VerifyAudit || p == CreatePartners
+	return p.Object == "staff" || p.Object == "pricing" || p.Object == "requests" || p.Object == "retention" || p == VerifyAudit || p == CreatePartners
 }
 
 // permissionLabels maps permissions to labels. A label completes the sentence "Your roles do not
@@ -62,6 +65,9 @@ var permissionLabels = map[string]string{
 	"requests, read":        "view privacy requests",
 	"requests, write":       "answer privacy requests: export or erase all data of a consumer",
 	"leads, evidence":       "download evidence packs of leads",
+	"leads, hold":           "place and release legal holds",
+	"retention, read":       "view retention periods and legal holds",
+	"retention, apply":      "put shorter retention periods into effect",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

@@ -26,7 +26,7 @@ func assetURLs() templateAssets {
 }
 
 // areas lists the areas of the console in the order of the navigation. Users see only the areas
-// that they have a permission for.
+// that they have a permission for. Each tab of the area Privacy has its own permission.
 var areas = []struct {
 	label, path, icon string
 	needs             authz.Permission
@@ -37,7 +37,7 @@ var areas = []struct {
 	{"Leads", "/leads", "leads", ReadLeads},
 	{"Payouts", "/payouts", "payouts", ReadPayouts},
 	{"Reconciliation", "/reconciliation", "reconciliation", ReadReconciliation},
-	{"Privacy", "/privacy/requests", "privacy", ReadRequests},
+	{label: "Privacy", path: privacyArea, icon: "privacy"},
 	{"Audit log", "/audit", "audit", ReadAudit},
 	{"Staff", "/staff", "staff", ReadStaff},
 }
@@ -65,10 +65,17 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	}
 	s.Person = ui.User{Name: k.Session.Staff.Name, Role: k.roleLabel()}
 	for _, a := range areas {
-		if k.May(a.needs) {
+		url := a.path
+		switch {
+		case a.path == privacyArea:
+			url = firstURL(k.PrivacyTabs())
+		case !k.May(a.needs):
+			url = ""
+		}
+		if url != "" {
 			s.Nav = append(s.Nav, ui.NavItem{
 				Label:   a.label,
-				URL:     a.path,
+				URL:     url,
 				Icon:    a.icon,
 				Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/jobs"),
 			})

@@ -90,6 +90,11 @@ func Local(path string) string {
 	return path
 }
 
+// HoldURL returns the URL of the form that releases a legal hold.
+func HoldURL(h models.LegalHold) string {
+	return LeadURL(h.LeadID) + "/release?hold=" + id.Format(id.Hold, h.ID)
+}
+
 func StaffURL(person uuid.UUID) string { return "/staff/" + id.Format(id.Staff, person) }
 
 // PathID parses the id in a path parameter. It returns ErrNotFound if the parameter is not an id of

@@ -61,6 +61,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
 	cfg.Pricing.RequireApproval = running.RequireApproval
+	cfg.Retention = running.Retention
 	cfg.Privacy.ErasureJournal = running.ErasureJournal
 	return cfg, &running, nil
 }

@@ -49,7 +49,7 @@ var tested = []string{
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/back-up-lead-keys.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
 	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md", "how-to/answer-privacy-requests.md",
-	"how-to/export-evidence.md",
+	"how-to/export-evidence.md", "how-to/retain-leads.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -158,6 +158,10 @@ func TestTutorials(t *testing.T) {
 	}
 	if out := r.follow(t, "how-to/answer-privacy-requests.md"); !strings.Contains(out, "Erased 1 lead.") || strings.Count(out, "privacy request pr_") != 2 {
 		t.Errorf("answer-privacy-requests.md printed %s", out)
+	}
+
+	if out := r.follow(t, "how-to/retain-leads.md"); !strings.Contains(out, "Contact records erased: 0\nDetails of consents erased: 0\n") {
+		t.Errorf("retain-leads.md printed %s", out)
 	}
 
 	r.follow(t, "tutorials/onboard-a-partner.md")

@@ -77,11 +77,19 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 // checkErasures returns an error if the database may contain erased leads again, for example from an
 // older backup. The keys of these leads must not be changed until the leads are erased again.
 func (k *keyServices) checkErasures(ctx context.Context) error {
-	j, err := app.OpenJournal(k.cfg.Privacy)
+	s, err := k.privacy()
 	if err != nil {
 		return err
 	}
-	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
+	return s.CheckJournal(ctx)
+}
+
+func (k *keyServices) privacy() (*privacy.Service, error) {
+	j, err := app.OpenJournal(k.cfg.Privacy)
+	if err != nil {
+		return nil, err
+	}
+	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, clock.System{}, app.PrivacySettings(k.cfg)), nil
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.
@@ -101,7 +109,7 @@ type platformKeyView struct {
 
 	SecondFactors int64 `json:"second_factors"`
 	Digests       int64 `json:"look_up_digests"`
-	Files         int64 `json:"files"` // deleted within 7 days
+	Files         int64 `json:"files"` // deleted after a few days
 	EvidenceKeys  int64 `json:"evidence_keys"`
 }
 
@@ -295,11 +303,22 @@ platform key, so that you can remove older keys. You can stop the command at any
 				fmt.Fprintf(c.OutOrStdout(), "The key for evidence packs moved to platform key %s\n", to)
 			}
 			err = errors.Join(err, failedFactors, failedKey)
+			// The holds must recognise the new digests of leads before leads get them.
+			s, failed := k.privacy()
+			if failed != nil {
+				return errors.Join(err, failed)
+			}
+			holds, failed := s.ResealHolds(c.Context())
+			if failed != nil {
+				return errors.Join(err, fmt.Errorf("lookup digests were not moved, because those of the legal holds could not be computed: %w", failed))
+			}
+			fmt.Fprintf(c.OutOrStdout(), "Lookup digests of %s moved to platform key %s\n", counted(int64(holds), "legal hold"), to)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
 			failed = errors.Join(failed, k.auditAction(c.Context(), "keys.reseal", map[string]any{
 				"secrets":        moved,
 				"second_factors": factors,
 				"evidence_key":   evidenceKey,
+				"legal_holds":    holds,
 				"leads":          done.Leads,
 				"failed":         done.Failed,
 				"to":             to.String(),

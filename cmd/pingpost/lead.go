@@ -269,7 +269,7 @@ type leadData struct {
 // leadData opens the database and the keys for reading, and passes them to the given function. It also
 // reads the given sections of the configuration.
 func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more ...config.Section) error {
-	cfg, running, err := r.load(append(more, config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)...)
+	cfg, running, err := r.load(append(more, config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy, config.SectionRetention)...)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func printed[T any](t *testing.T, o outcome) T {
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
-	p.development = startDev(t, nil, "--data-dir", p.dir)
+	p.development = startDev(t, []string{"PINGPOST_RETENTION_CONTACT_DAYS=3650", "PINGPOST_RETENTION_CONTACT_DAYS_BY_COUNTRY=DE=300"}, "--data-dir", p.dir)
 	t.Run("partners", func(t *testing.T) { partnerCommands(t, p) })
 	t.Run("secrets", func(t *testing.T) { secretCommands(t, p) })
 	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
@@ -51,6 +51,7 @@ func TestOperator(t *testing.T) {
 	t.Run("leads", func(t *testing.T) { leadCommands(t, p) })
 	t.Run("evidence", func(t *testing.T) { evidenceCommands(t, p) })
 	t.Run("people", func(t *testing.T) { personCommands(t, p) })
+	t.Run("retention", func(t *testing.T) { retentionCommands(t, p) })
 	t.Run("staff", func(t *testing.T) { staffCommands(t, p) })
 	t.Run("audit", func(t *testing.T) { auditCommands(t, p) })
 	t.Run("serve", func(t *testing.T) { serving(t, p) })

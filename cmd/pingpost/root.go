@@ -100,7 +100,7 @@ type usageError struct{ error }
 func newRoot(unhook func()) *cobra.Command {
 	root := group("pingpost", "Platform on which partners sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
-		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
+		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), retentionCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
 		auditCommand(), configCommand(), idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // otherwise cobra reports an unknown command as a failure, not a usage error

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
@@ -291,6 +292,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Privacy:              a.privacy,
 		Evidence:             a.evidence,
 		EvidenceKeys:         a.evidenceKeys,
+		RetentionDays:        retention.Days{Sandbox: a.cfg.Retention.SandboxDays, Exports: a.cfg.Retention.ExportsDays, Requests: a.cfg.Retention.RequestsDays},
 		Reconcile:            a.reconcile,
 		Jobs:                 a.queue,
 		Reporting:            reporting.NewReader(a.db),
@@ -330,7 +332,7 @@ func (a *App) run(ctx context.Context) {
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Run,
-				a.rollup.Run, a.finishErasures)
+				a.rollup.Run, a.finishErasures, a.retainLeads)
 		}
 	})
 	for _, s := range append(a.public(), a.ops) {

@@ -94,10 +94,14 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 
 // PrivacySettings returns the settings of the privacy service.
 func PrivacySettings(cfg *config.Config) privacy.Settings {
-	p := cfg.Privacy
+	p, r := cfg.Privacy, cfg.Retention
 	return privacy.Settings{
-		RevealsPerDay: p.RevealsPerDay, RequireApproval: p.RequireApproval, RequestDays: cfg.Retention.RequestsDays,
+		RevealsPerDay: p.RevealsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
 		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+		Retention: privacy.Retention{
+			Contact: privacy.Days{Default: r.ContactDays, ByCountry: r.ContactDaysByCountry},
+			Consent: privacy.Days{Default: r.ConsentDays, ByCountry: r.ConsentDaysByCountry},
+		},
 	}
 }
 
@@ -115,4 +119,32 @@ func (a *App) newPrivacy(platform *keyring.Keys) error {
 	a.erasures = newErasures(a.registry)
 	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, j, a.clock, PrivacySettings(a.cfg))
 	return err
+}
+
+// retainEvery is how often a node checks whether the daily run is due or was interrupted.
+const retainEvery = time.Minute
+
+// retainLeads carries out the daily run that erases leads whose retention period has passed, unless
+// another node does.
+func (a *App) retainLeads(ctx context.Context) {
+	tick := time.NewTicker(retainEvery)
+	defer tick.Stop()
+	failed := ""
+	for {
+		err := a.privacy.RetainDaily(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			failed = ""
+		case err.Error() != failed: // log an error that remains only once
+			failed = err.Error()
+			a.log.Warn("erasing leads whose retention period has passed failed, retrying", "error", postgres.Translate(err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

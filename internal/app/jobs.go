@@ -13,7 +13,10 @@ import (
 func (a *App) newJobServices(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)
-	policy := payouts.Policy{ReturnWindow: time.Duration(a.cfg.Payouts.ReturnDays) * 24 * time.Hour}
+	const day = 24 * time.Hour
+	policy := payouts.Policy{
+		ReturnWindow: time.Duration(a.cfg.Payouts.ReturnDays) * day, ExportRetention: time.Duration(a.cfg.Retention.ExportsDays) * day,
+	}
 	a.payouts = payouts.NewService(a.db, a.clock, a.queue, a.files, policy)
 	a.reconcile = reconcile.NewService(a.db, a.clock, a.queue, a.files)
 }

@@ -54,7 +54,9 @@ func (a *App) retention(now time.Time) []step {
 		{"ended jobs", a.queue.DeleteExpired},
 		{"discarded reconciliations", a.reconcile.DeleteExpired},
 		{"closed privacy requests", a.privacy.DeleteOldRequests},
-		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
+		{"sandbox leads", func(ctx context.Context) (int64, error) {
+			return a.leads.DeleteSandbox(ctx, now.AddDate(0, 0, -a.cfg.Retention.SandboxDays))
+		}},
 	}
 }
 

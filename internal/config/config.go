@@ -125,6 +125,11 @@ func (c *Config) Validate() error {
 	if c.needs(SectionKeys) && c.needs(SectionVault) {
 		c.validateWriter(&ps)
 	}
+	if c.needs(SectionRetention) && c.needs(SectionPrivacy) && c.Retention.erases() && c.Privacy.ErasureJournal == "" {
+		ps = append(ps, Problem{
+			Path: "privacy.erasure_journal", Text: "required, because the section retention limits how long contact records are stored", missing: true,
+		})
+	}
 	if path := c.Vault.readingLogin(); path != "" && c.needs(SectionHTTP) && c.needs(SectionVault) && c.HTTP.AdminAddr == "" {
 		ps.add(path, "a node without the console must not be able to decrypt: remove this setting, or set http.admin_addr")
 	}

@@ -62,6 +62,12 @@ limits:
   post_wait: 2s
   ping_log_mib_per_day: 4096
 retention:
+  contact_days: 0
+  contact_days_by_country: {}
+  consent_days: 0
+  consent_days_by_country: {}
+  sandbox_days: 7
+  exports_days: 7
   pings_days: 90
   rejections_per_partner: 200
   traffic_days: 400

@@ -3,6 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +17,9 @@ import (
 type field struct {
 	name   string
 	secret bool
+	keyed  bool // the value is a map, given as items such as GB=365
 
-	// set parses a string (file or environment) or a []string (a list in the file).
+	// set parses a string (file or environment) or a []string (a list or a map in the file).
 	// Its error describes the expected form and does not repeat the value.
 	set func(given any) error
 
@@ -72,6 +76,42 @@ func whole(name string, at *int) field {
 		show: func() string { return strconv.Itoa(*at) },
 	}
 }
+
+// daysByCountry is a map from two-letter country codes to numbers of days.
+func daysByCountry(name string, at *map[string]int) field {
+	return field{
+		name:  name,
+		keyed: true,
+		set: func(given any) error {
+			var days map[string]int
+			for _, item := range split(given) {
+				country, text, _ := strings.Cut(item, "=")
+				n, err := strconv.Atoi(text)
+				if err != nil || !countryCode.MatchString(country) {
+					return errors.New("must consist of two-letter country codes in upper case, each with a number of days, such as GB=365")
+				}
+				if _, twice := days[country]; twice {
+					return errors.New("contains a country twice")
+				}
+				if days == nil {
+					days = make(map[string]int)
+				}
+				days[country] = n
+			}
+			*at = days
+			return nil
+		},
+		show: func() string {
+			items := make([]string, 0, len(*at))
+			for _, country := range slices.Sorted(maps.Keys(*at)) {
+				items = append(items, fmt.Sprintf("%s: %d", quoted(country), (*at)[country]))
+			}
+			return "{" + strings.Join(items, ", ") + "}"
+		},
+	}
+}
+
+var countryCode = regexp.MustCompile(`^[A-Z]{2}$`)
 
 func duration(name string, at *time.Duration) field {
 	return field{

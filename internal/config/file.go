@@ -85,8 +85,25 @@ func (f *file) readSection(p part, section *yaml.Node) {
 		}
 		firstForm[path] = key.Value
 		f.reader.origins[given] = f.origin(key)
+		if p.fields()[i].keyed && content.Kind == yaml.MappingNode {
+			f.readMap(path, content)
+			continue
+		}
 		f.readValue(given, path, content)
 	}
+}
+
+// readMap reads a map as a list of items such as GB=365.
+func (f *file) readMap(path string, content *yaml.Node) {
+	items := make([]string, 0)
+	for key, value := range f.pairs(path, content) {
+		if value.Kind != yaml.ScalarNode {
+			f.reader.report(path, f.origin(value), "each key must have a single value")
+		}
+		f.reader.origins[keyedPath(path, key.Value)] = f.origin(key)
+		items = append(items, key.Value+"="+strings.TrimSpace(value.Value))
+	}
+	f.reader.given[path] = items
 }
 
 // readValue reads the value of a setting as text, because the type depends on the setting and not on

@@ -89,7 +89,7 @@ func (ps Problems) mentions(path string) bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return keyOf(p.Path) == keyOf(path) })
 }
 
-// keyOf returns a path without the index of a list item: "keys.platform_keys" for
+// keyOf returns a path without the index of a list item or the key of a map: "keys.platform_keys" for
 // "keys.platform_keys[1]".
 func keyOf(path string) string {
 	key, _, _ := strings.Cut(path, "[")
@@ -97,6 +97,9 @@ func keyOf(path string) string {
 }
 
 func itemPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// keyedPath returns the path of a value in a map: "retention.contact_days_by_country[GB]".
+func keyedPath(path, key string) string { return fmt.Sprintf("%s[%s]", path, key) }
 
 func between[T int | time.Duration](ps *Problems, path string, v, low, high T) {
 	if v < low || v > high {

@@ -58,7 +58,7 @@ func documentedDefault(f field, required bool) string {
 	switch {
 	case required:
 		return "required"
-	case shown == "" || shown == "[]":
+	case shown == "" || shown == "[]" || shown == "{}":
 		return "none"
 	}
 	return "`" + shown + "`"

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -43,13 +44,14 @@ type Keys struct {
 
 // Running contains the settings that other commands need to use a running `pingpost dev`.
 type Running struct {
-	DatabaseURL     string `json:"database_url"`
-	OwnerURL        string `json:"owner_url"`
-	PlatformKeys    string `json:"platform_keys"`
-	LeadVaultKEK    string `json:"lead_vault_kek"`
-	ErasureJournal  string `json:"erasure_journal"`  // the path of its folder
-	RequireApproval bool   `json:"require_approval"` // a second user must approve prices
-	Vault           *Vault `json:"vault,omitempty"`
+	DatabaseURL     string           `json:"database_url"`
+	OwnerURL        string           `json:"owner_url"`
+	PlatformKeys    string           `json:"platform_keys"`
+	LeadVaultKEK    string           `json:"lead_vault_kek"`
+	ErasureJournal  string           `json:"erasure_journal"`  // the path of its folder
+	RequireApproval bool             `json:"require_approval"` // a second user must approve prices
+	Retention       config.Retention `json:"retention"`
+	Vault           *Vault           `json:"vault,omitempty"`
 }
 
 // Stack is a running private Postgres with its keys.
@@ -66,9 +68,10 @@ type Stack struct {
 // Options configures Start.
 type Options struct {
 	DataDir         string
-	Ephemeral       bool // remove the folder in Stop
-	Vault           bool // also start Vault
-	RequireApproval bool // saved in Running
+	Ephemeral       bool             // remove the folder in Stop
+	Vault           bool             // also start Vault
+	RequireApproval bool             // saved in Running
+	Retention       config.Retention // saved in Running
 	OnProgress      func(string)
 }
 
@@ -144,7 +147,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
 		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, ErasureJournal: s.ErasureJournal,
-		RequireApproval: o.RequireApproval, Vault: s.Vault,
+		RequireApproval: o.RequireApproval, Retention: o.Retention, Vault: s.Vault,
 	})
 }
 

@@ -28,6 +28,7 @@ const (
 	Request  Kind = "rq_"
 	Staff    Kind = "st_"
 	Session  Kind = "se_"
+	Hold     Kind = "lh_"
 
 	Adjustment     Kind = "ad_"
 	Reconciliation Kind = "rn_"

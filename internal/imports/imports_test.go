@@ -78,6 +78,7 @@ var layers = map[string]int{
 	"templates/pricing":         6,
 	"templates/reconciliation":  6,
 	"templates/requests":        6,
+	"templates/retention":       6,
 	"templates/staff":           6,
 	"templates":                 7, // contains only tests
 	"admin/web":                 6,
@@ -93,6 +94,7 @@ var layers = map[string]int{
 	"admin/pricing":        7,
 	"admin/reconciliation": 7,
 	"admin/requests":       7,
+	"admin/retention":      7,
 	"admin/search":         7,
 	"admin/staff":          7,
 	"api/docs":             7,

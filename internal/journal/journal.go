@@ -42,9 +42,12 @@ type Entry struct {
 	Sequence int64     `json:"sequence"`
 	Previous Hash      `json:"previous"` // of the previous entry; zeros in the first entry
 	At       time.Time `json:"at"`
-	By       string    `json:"by"` // the user's id (us_…), or "operator"
+	By       string    `json:"by"` // the user's id (us_…), "operator", or "retention"
 	Reason   string    `json:"reason"`
 	Leads    []string  `json:"leads"` // lead ids (ld_…)
+	// KeepsConsent is set if the details of the consents are not erased. Otherwise, the text does not
+	// contain it.
+	KeepsConsent bool `json:"keeps_consent,omitempty"`
 }
 
 // Text returns the text of the entry as it is stored.

@@ -21,6 +21,27 @@ func entry(t testing.TB, sequence int64, previous journal.Hash, leads ...string)
 	return text
 }
 
+// The text of an entry from before KeepsConsent existed does not change, so neither does its hash.
+func TestKeepsConsentIsOmitted(t *testing.T) {
+	const old = `{"platform":"` + platform + `","sequence":1,"previous":"0000000000000000000000000000000000000000000000000000000000000000",` +
+		`"at":"2026-01-02T03:04:05.678Z","by":"operator","reason":"request","leads":["ld_1"]}`
+	if text := entry(t, 1, journal.Hash{}, "ld_1"); string(text) != old {
+		t.Errorf("got %s, want %s", text, old)
+	}
+	e, err := journal.Parse([]byte(old), platform, 1, journal.Hash{})
+	if err != nil || e.KeepsConsent {
+		t.Fatalf("got %+v, %v", e, err)
+	}
+	e.KeepsConsent = true
+	text, err := e.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := journal.Parse(text, platform, 1, journal.Hash{}); err != nil || !again.KeepsConsent {
+		t.Errorf("got %+v, %v", again, err)
+	}
+}
+
 func TestParseRejects(t *testing.T) {
 	first := entry(t, 1, journal.Hash{}, "ld_1")
 	second := entry(t, 2, journal.HashOf(first), "ld_2")

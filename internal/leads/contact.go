@@ -1,6 +1,7 @@
 package leads
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/pingpost/pingpost/internal/envelope"
@@ -42,11 +43,21 @@ type Contact struct {
 // is nil.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	email = keys.Digest(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
-	switch {
-	case c.E164 != "":
-		phone = keys.Digest(keyring.Lookup, []byte(c.E164))
-	case c.Phone != "":
-		phone = keys.Digest(keyring.Lookup, []byte(c.Phone))
+	if number := c.number(); number != "" {
+		phone = keys.Digest(keyring.Lookup, []byte(number))
+	}
+	return email, phone
+}
+
+// number returns the phone number that leads are searched by.
+func (c Contact) number() string { return cmp.Or(c.E164, c.Phone) }
+
+// AllDigests returns the lookup digests of email and phone, made with each platform key. phone is empty if
+// the contact has no phone number.
+func (c Contact) AllDigests(keys *keyring.Keys) (email, phone [][]byte) {
+	email = keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
+	if number := c.number(); number != "" {
+		phone = keys.Digests(keyring.Lookup, []byte(number))
 	}
 	return email, phone
 }

@@ -8,13 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-const (
-	// KeepBodyDigest is how long body digests are kept. During this time, a retry can be
-	// distinguished from a different post (decision 3).
-	KeepBodyDigest = 24 * time.Hour
-	// KeepSandbox is how long sandbox leads are kept (decision 25).
-	KeepSandbox = 7 * 24 * time.Hour
-)
+// KeepBodyDigest is how long body digests are kept. During this time, a retry can be distinguished from a
+// different post (decision 3).
+const KeepBodyDigest = 24 * time.Hour
 
 // DeleteExpiredBodies clears body_digest and answered_key of leads received more than KeepBodyDigest
 // before now. Only retries need these columns. It returns the number of leads changed.
@@ -27,12 +23,13 @@ func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, 
 		UPDATE lead_keys k SET body_digest = NULL, answered_key = NULL FROM old WHERE k.lead_id = old.lead_id AND k.lead_id < $1`, end, before)
 }
 
-// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many it deleted.
-func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error) {
+// DeleteSandbox deletes sandbox leads received before the given time, and returns how many it deleted
+// (decision 25).
+func (s *Store) DeleteSandbox(ctx context.Context, before time.Time) (int64, error) {
 	var total int64
 	for {
 		var n int64
-		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), postgres.Batch).Scan(&n)
+		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, before, postgres.Batch).Scan(&n)
 		if err != nil {
 			return total, postgres.Translate(err)
 		}

@@ -43,13 +43,13 @@ func TestDeleteSandboxKeepsOtherLeads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	week := testkit.StartTime().Add(leads.KeepSandbox)
+	start := testkit.StartTime()
 	for _, c := range []struct {
-		now  time.Time
-		want int64
-	}{{week, 0}, {week.Add(time.Millisecond), 1}, {week.Add(time.Hour), 0}} {
-		if n, err := p.Leads.DeleteSandbox(t.Context(), c.now); err != nil || n != c.want {
-			t.Errorf("at %s: got %d and error %v, want %d", c.now, n, err, c.want)
+		before time.Time
+		want   int64
+	}{{start, 0}, {start.Add(time.Millisecond), 1}, {start.Add(time.Hour), 0}} {
+		if n, err := p.Leads.DeleteSandbox(t.Context(), c.before); err != nil || n != c.want {
+			t.Errorf("before %s: got %d and error %v, want %d", c.before, n, err, c.want)
 		}
 	}
 	if got := stored(t, p); got != "1/1/1/1" {

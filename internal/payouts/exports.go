@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -159,9 +158,6 @@ func (e *Entry) record(into []string) []string {
 // TimeLayout is the layout of exported times, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ExportRetention is how long an exported file is available.
-const ExportRetention = 7 * 24 * time.Hour
-
 type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
@@ -207,7 +203,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return err
 	}
-	file, err := s.files.Create(ctx, s.clock.Now().Add(ExportRetention))
+	file, err := s.files.Create(ctx, s.clock.Now().Add(s.policy.ExportRetention))
 	if err != nil {
 		return err
 	}
@@ -244,7 +240,7 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 
 // ExportAvailable reports whether the file of an export is ready and has not expired.
 func (s *Service) ExportAvailable(e models.Export) bool {
-	return e.FileID != nil && s.clock.Now().Before(e.CreatedAt.Add(ExportRetention))
+	return e.FileID != nil && s.clock.Now().Before(e.CreatedAt.Add(s.policy.ExportRetention))
 }
 
 // OpenExport opens an export's file. It returns a NotFound error if the user's current scope does
@@ -273,5 +269,5 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
 		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE created_at < $1 LIMIT $2)`,
-		s.clock.Now().Add(-ExportRetention))
+		s.clock.Now().Add(-s.policy.ExportRetention))
 }

@@ -51,7 +51,7 @@ func newPaidLedger(t testing.TB) *paidLedger {
 	})
 	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
 	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
-		payouts.Policy{ReturnWindow: window})
+		payouts.Policy{ReturnWindow: window, ExportRetention: 7 * 24 * time.Hour})
 	user := func(name string) financeUser {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return financeUser{s.By(who), who}

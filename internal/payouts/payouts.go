@@ -17,7 +17,7 @@
 //   - created_at is the time when the preparer started the run. prepared_at is the time when its job
 //     finished.
 //   - A return can be requested until Policy.ReturnWindow has passed since the lead's received_at.
-//   - An export is available until ExportRetention has passed since its created_at.
+//   - An export is available until Policy.ExportRetention has passed since its created_at.
 //
 // [models.RunState] lists the states of a run. BeginRun, the job (prepare, finish, undoRun),
 // ApproveRun, PayRun and CancelRun change the state.
@@ -55,7 +55,8 @@ import (
 
 // Policy is the configuration of payouts.
 type Policy struct {
-	ReturnWindow time.Duration // how long after its delivery a lead can be returned
+	ReturnWindow    time.Duration // how long after its delivery a lead can be returned
+	ExportRetention time.Duration // how long an exported file is available
 }
 
 // Service manages the ledger, returns, payout runs and exports. By selects the user on whose behalf

@@ -29,6 +29,9 @@ var ErasureReasons = []ErasureReason{
 	{models.EraseForOther, "for another reason"},
 }
 
+// retentionLabel is the label of the reason that staff cannot choose.
+const retentionLabel = "the retention period has passed"
+
 // ErasureReason is a reason for an erasure with its label.
 type ErasureReason struct {
 	Reason models.ErasureReason
@@ -41,6 +44,9 @@ func ErasureReasonLabel(r models.ErasureReason) string {
 		if one.Reason == r {
 			return one.Label
 		}
+	}
+	if r == models.EraseForRetention {
+		return retentionLabel
 	}
 	return ""
 }
@@ -62,6 +68,9 @@ type Receipt struct {
 	Note     string
 	By       string
 	ErasedAt time.Time // zero while the erasure is pending
+	// KeepsConsent is set if the details of the consent were not erased. The lead can then be erased
+	// again.
+	KeepsConsent bool
 }
 
 // Check returns the erasure with a trimmed note, or an Invalid error for the field that is not valid.
@@ -71,7 +80,7 @@ func (e Erasure) Check() (Erasure, error) {
 		return e, err
 	}
 	switch {
-	case ErasureReasonLabel(e.Reason) == "":
+	case ErasureReasonLabel(e.Reason) == "" || e.Reason == models.EraseForRetention:
 		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	case e.Reason == models.EraseForOther && e.Note == "":
 		err = invalid("note", apperr.Required, "Describe the reason.")
@@ -85,8 +94,9 @@ func (e Erasure) Check() (Erasure, error) {
 // to the erasure journal. After that, it deletes the data.
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if the lead
-// is already erased or its erasure is pending, Unavailable with the reason erasure_pending if the
-// journal cannot be written (the erasure is then carried out later), and those of CheckJournal.
+// and its consent are already erased or their erasure is pending, Conflict with the reason legal_hold,
+// Unavailable with the reason erasure_pending if the journal cannot be written (the erasure is then
+// carried out later), and those of CheckJournal.
 func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Receipt, err error) {
 	if e, err = e.Check(); err != nil {
 		return r, err
@@ -106,7 +116,13 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 		case q.RowsAffected == 0 || !sc.Allows(lead.PartnerID):
 			return leads.ErrNotFound
 		}
-		if err := checkNotErased(tx, e.Lead); err != nil {
+		if err := lockErasures(tx); err != nil {
+			return err
+		}
+		if err := checkConsentNotErased(tx, e.Lead); err != nil {
+			return err
+		}
+		if err := s.checkNotHeld(tx, e.Lead); err != nil {
 			return err
 		}
 		if err := s.addEntry(tx, e.Reason, e.Note, []uuid.UUID{e.Lead}); err != nil {
@@ -139,11 +155,20 @@ func checkNotErased(tx *gorm.DB, lead uuid.UUID) error {
 	return nil
 }
 
-// ReceiptOf returns the receipt for the erasure of a lead. The result found is false if no erasure of
-// the lead has been requested.
+// fullErasure is the condition that an erasure also erases the details of the consent.
+const fullErasure = "sequence IN (SELECT sequence FROM erasure_entries WHERE NOT keeps_consent)"
+
+// checkConsentNotErased returns leads.ErrErased if the lead and its consent were erased, or if such an
+// erasure is pending. It returns nil if the consent's details were kept.
+func checkConsentNotErased(tx *gorm.DB, lead uuid.UUID) error {
+	return checkNotErased(tx.Where(fullErasure), lead)
+}
+
+// ReceiptOf returns the receipt for the last erasure of a lead. The result found is false if no erasure
+// of the lead has been requested.
 func (s *Service) ReceiptOf(ctx context.Context, lead uuid.UUID) (r Receipt, found bool, err error) {
 	var e models.Erasure
-	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead).Limit(1).Find(&e)
+	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead).Order("sequence DESC").Limit(1).Find(&e)
 	if q.Error != nil || q.RowsAffected == 0 {
 		return r, false, postgres.Translate(q.Error)
 	}
@@ -157,6 +182,7 @@ func (s *Service) ReceiptOf(ctx context.Context, lead uuid.UUID) (r Receipt, fou
 func receipt(e models.Erasure, entry models.ErasureEntry) Receipt {
 	r := Receipt{
 		Lead: e.LeadID, Sequence: entry.Sequence, Hash: journal.Hash(entry.Hash), Reason: entry.Reason, Note: e.Note, By: entry.Actor,
+		KeepsConsent: entry.KeepsConsent,
 	}
 	if entry.ErasedAt != nil {
 		r.ErasedAt = entry.ErasedAt.UTC()

@@ -32,6 +32,7 @@ import (
 type brokenJournal struct {
 	journal.Store
 	full, killed atomic.Bool
+	written      func() // if not nil, called after each write
 }
 
 var (
@@ -46,6 +47,9 @@ func (b *brokenJournal) Write(ctx context.Context, sequence int64, text []byte) 
 	err := b.Store.Write(ctx, sequence, text)
 	if b.killed.Load() {
 		return errKilled
+	}
+	if b.written != nil {
+		b.written()
 	}
 	return err
 }

@@ -1,12 +1,15 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -114,10 +117,21 @@ func platform(tx *gorm.DB) (p string, err error) {
 	return p, err
 }
 
-// addEntry adds a pending entry for the given leads to the database. Until tx ends, other transactions
-// that add entries have to wait.
+// lockErasures makes other transactions that add entries or change legal holds wait until tx ends. If tx
+// also locks leads or a privacy request, it must lock them first.
+func lockErasures(tx *gorm.DB) error {
+	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('erasure journal'))`).Error
+}
+
+// addEntry adds a pending entry for the given leads to the database.
 func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string, leads []uuid.UUID) error {
-	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('erasure journal'))`).Error; err != nil {
+	return s.addEntryLike(tx, journal.Entry{By: "operator", Reason: string(reason)}, note, leads)
+}
+
+// addEntryLike adds a pending entry for leads to the database, with the reason of the given entry. It
+// also copies whether consents are kept and, unless a user erases the leads, who erases them.
+func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, leads []uuid.UUID) error {
+	if err := lockErasures(tx); err != nil {
 		return err
 	}
 	ours, err := platform(tx)
@@ -128,7 +142,7 @@ func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string
 	if err != nil {
 		return err
 	}
-	entry := journal.Entry{Platform: ours, Sequence: last.Sequence + 1, At: s.clock.Now().UTC(), By: "operator", Reason: string(reason)}
+	entry.Platform, entry.Sequence, entry.At = ours, last.Sequence+1, s.clock.Now().UTC()
 	copy(entry.Previous[:], last.Hash)
 	if s.by.Staff != uuid.Nil {
 		entry.By = id.Format(id.Staff, s.by.Staff)
@@ -150,7 +164,9 @@ func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string
 
 func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 	hash := journal.HashOf(text)
-	return models.ErasureEntry{Sequence: e.Sequence, Hash: hash[:], Body: text, Reason: models.ErasureReason(e.Reason), RequestedAt: e.At}
+	return models.ErasureEntry{
+		Sequence: e.Sequence, Hash: hash[:], Body: text, Reason: models.ErasureReason(e.Reason), RequestedAt: e.At, KeepsConsent: e.KeepsConsent,
+	}
 }
 
 // store inserts a pending entry and its erasures.
@@ -330,16 +346,55 @@ func parseLeads(e journal.Entry) ([]uuid.UUID, error) {
 }
 
 // notErasedSQL selects the entries that were carried out, but have leads that are not erased. This
-// happens if the tables of the leads were restored from a backup.
+// happens if the tables of the leads were restored from a backup. $1 and $2
+// are the limits of the range of lead ids.
 const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures o WHERE o.sequence = e.sequence) AS leads
-	FROM erasures e JOIN erasure_entries n USING (sequence) LEFT JOIN leads l ON l.id = e.lead_id LEFT JOIN lead_keys k ON k.lead_id = e.lead_id
-	WHERE n.erased_at IS NOT NULL AND (l.state <> 'erased' OR k.lead_id IS NOT NULL) ORDER BY 1`
+	FROM erasures e JOIN erasure_entries n USING (sequence)
+		LEFT JOIN leads l ON l.id = e.lead_id AND l.id >= $1 AND l.id < $2
+		LEFT JOIN lead_keys k ON k.lead_id = e.lead_id AND k.lead_id >= $1 AND k.lead_id < $2
+		LEFT JOIN consents c ON c.lead_id = e.lead_id AND c.lead_id >= $1 AND c.lead_id < $2 AND NOT n.keeps_consent
+			AND num_nonnulls(c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0
+	WHERE e.lead_id >= $1 AND e.lead_id < $2 AND n.erased_at IS NOT NULL
+		AND (l.state <> 'erased' OR k.lead_id IS NOT NULL OR c.lead_id IS NOT NULL)`
+
+// notErasedTimeout limits how long the leads of one partition may be checked.
+const notErasedTimeout = "2min"
+
+// entryLeads is an entry with its number of leads.
+type entryLeads struct{ Sequence, Leads int64 }
+
+// notErased returns the entries with leads that are not erased, in order.
+func (s *Service) notErased(ctx context.Context) (all []entryLeads, err error) {
+	parts, err := postgres.Partitions(ctx, s.db.Pool, "leads", postgres.Period{})
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	for _, p := range parts {
+		err := pgx.BeginFunc(ctx, s.db.Pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+notErasedTimeout+`'`); err != nil {
+				return err
+			}
+			rows, err := tx.Query(ctx, notErasedSQL, postgres.PlanEachTime, id.First(p.From), id.First(p.Until))
+			if err != nil {
+				return err
+			}
+			found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[entryLeads])
+			all = append(all, found...)
+			return err
+		})
+		if err != nil {
+			return nil, postgres.Translate(err)
+		}
+	}
+	slices.SortFunc(all, func(a, b entryLeads) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return slices.Compact(all), nil // the leads of an entry can be in several partitions
+}
 
 // eraseAgain erases the leads that are in an entry but are not erased.
 func (s *Service) eraseAgain(ctx context.Context) (done Replayed, err error) {
-	var all []struct{ Sequence, Leads int64 }
-	if err := s.db.Gorm.WithContext(ctx).Raw(notErasedSQL).Scan(&all).Error; err != nil {
-		return done, postgres.Translate(err)
+	all, err := s.notErased(ctx)
+	if err != nil {
+		return done, err
 	}
 	for _, e := range all {
 		if err := s.eraseLeads(ctx, e.Sequence); err != nil {
@@ -394,9 +449,9 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 	if err := s.CheckJournal(ctx); err != nil {
 		return v, err
 	}
-	var notErased []struct{ Sequence, Leads int64 }
-	if err := s.db.Gorm.WithContext(ctx).Raw(notErasedSQL).Scan(&notErased).Error; err != nil {
-		return v, postgres.Translate(err)
+	notErased, err := s.notErased(ctx)
+	if err != nil {
+		return v, err
 	}
 	if len(notErased) > 0 {
 		return v, errNotErased.WithCause(fmt.Errorf("%d entries, the first is %d", len(notErased), notErased[0].Sequence))

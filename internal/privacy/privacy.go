@@ -1,7 +1,7 @@
 // Package privacy lets staff read and erase consumers' personal data, with a recorded reason.
 //
 // Nothing else decrypts contact records, except `pingpost keys reseal`, which computes lookup digests
-// again.
+// again. The package does the same for legal holds on persons.
 package privacy
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Settings limits what staff may do, and contains the texts of exports.
+// Settings limits what staff may do and how long data is stored, and contains the texts of exports.
 type Settings struct {
 	RevealsPerDay   int  // limit for each user
 	RequireApproval bool // whether a privacy request needs two users
@@ -28,15 +28,18 @@ type Settings struct {
 	Controller      string
 	Purposes        string
 	Recipients      string
+	Retention       Retention // as configured
 }
 
-// Service reads and erases personal data on behalf of a user.
+// Service reads and erases personal data on behalf of a user, and erases it when its retention period has
+// passed.
 type Service struct {
 	db       *postgres.DB
 	leads    *leads.Store
 	reader   *leads.Reader
 	files    *blobstore.Store
 	keys     *envelope.Wrappers
+	platform *keyring.Keys
 	journal  journal.Store
 	clock    clock.Clock
 	settings Settings
@@ -50,7 +53,7 @@ func NewService(
 ) *Service {
 	return &Service{
 		db: db, leads: leads.NewStore(db.Pool), reader: leads.NewReader(db, platform, c), files: blobstore.NewStore(db, platform, c),
-		keys: keys, journal: j, clock: c, settings: s, by: audit.Service,
+		keys: keys, platform: platform, journal: j, clock: c, settings: s, by: audit.Service,
 	}
 }
 
@@ -64,14 +67,14 @@ func (s *Service) By(who audit.Actor) *Service {
 // MaxNote is the maximum number of characters in a note.
 const MaxNote = 2000
 
-func plainNote(value string) (string, error) { return plainText("note", value) }
+func plainNote(value string) (string, error) { return plainText("note", value, MaxNote) }
 
 // plainText trims and checks the text of a field. It replaces CRLF line breaks, which browsers send, with LF.
-func plainText(field, value string) (string, error) {
+func plainText(field, value string, most int) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
-	case utf8.RuneCountInString(value) > MaxNote:
-		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", MaxNote))
+	case utf8.RuneCountInString(value) > most:
+		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", most))
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f }):
 		return "", invalid(field, apperr.InvalidValue, "This text contains a control character. Type it again.")
 	}

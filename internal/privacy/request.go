@@ -36,7 +36,7 @@ const maxRequestAge = 366 * 24 * time.Hour
 // check returns the request with a trimmed reference, or an Invalid error at the field that is not valid.
 func (n NewRequest) check(today time.Time) (NewRequest, error) {
 	var err error
-	if n.Reference, err = plainText("reference", n.Reference); err != nil {
+	if n.Reference, err = plainText("reference", n.Reference, MaxNote); err != nil {
 		return n, err
 	}
 	if n.Identity != (Identity{}) {
@@ -196,8 +196,8 @@ type Request struct {
 	models.PrivacyRequest
 	Leads    int // that were found
 	Partners int // of these leads
-	Erased   int // of these leads
-	Pending  int // of these leads; their erasure is not finished
+	Erased   int // of these leads, together with their consent
+	Pending  int // of these leads; such an erasure is not finished
 }
 
 // Overdue reports whether the deadline of an open request has passed.
@@ -206,8 +206,9 @@ func (r Request) Overdue(now time.Time) bool {
 }
 
 const requestCounts = `privacy_requests.*, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
-	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(n.erased_at) AS erased, count(e.lead_id) - count(n.erased_at) AS pending
-	FROM privacy_request_leads r LEFT JOIN erasures e USING (lead_id) LEFT JOIN erasure_entries n USING (sequence)
+	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending
+	FROM privacy_request_leads r LEFT JOIN LATERAL (SELECT bool_or(n.erased_at IS NOT NULL) AS done
+		FROM erasures JOIN erasure_entries n USING (sequence) WHERE lead_id = r.lead_id AND NOT n.keeps_consent) e ON true
 	WHERE r.request_id = privacy_requests.id) l`
 
 // Request returns a privacy request, or a NotFound error.

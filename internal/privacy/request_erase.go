@@ -29,11 +29,11 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 	return s.checkSecondUser(r)
 }
 
-// EraseRequest erases all leads of a request and closes it. If there are many leads, it returns before all
-// are erased, and the nodes finish the erasure.
+// EraseRequest erases all leads of a request and closes it. If a lead is under a legal hold, it erases
+// nothing. If there are many leads, it returns before all are erased, and the nodes finish the erasure.
 //
-// Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked or if no
-// leads were found, Forbidden if another user must do it, and those of Erase.
+// Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
+// leads were found or with the reason legal_hold, Forbidden if another user must do it, and those of Erase.
 func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 	if s.journal == nil {
 		return errNoJournal
@@ -52,7 +52,17 @@ func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 		if len(ids) == 0 {
 			return nil, errNothingFound
 		}
-		left, err := notErased(tx, ids)
+		if err := lockErasures(tx); err != nil {
+			return nil, err
+		}
+		left, err := notFullyErased(tx, ids)
+		if err != nil {
+			return nil, err
+		}
+		held, err := s.held(tx, left)
+		if err == nil && len(held) > 0 {
+			err = errRequestHeld
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +88,10 @@ func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 // finishWithin is how long a user waits until an erasure is finished in the background.
 const finishWithin = 5 * time.Second
 
-// lockLeads locks the leads of a request, in the order of their ids, and returns the ids. Nothing else may
-// be locked before, because an erasure of a single lead locks its lead first, and then the journal.
+// lockLeads locks the leads of a request, in the order of their ids, and returns the ids. It must be called
+// before lockErasures, because an erasure of a single lead also locks its lead first.
 func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
-	if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", request).Order("lead_id").Pluck("lead_id", &ids).Error; err != nil {
+	if ids, err = leadsOf(tx, request); err != nil {
 		return nil, err
 	}
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
@@ -93,12 +103,19 @@ func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// notErased returns the leads that were not erased, and whose erasure is not pending.
-func notErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) {
+// leadsOf returns the ids of a request's leads in ascending order.
+func leadsOf(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
+	err = tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", request).Order("lead_id").Pluck("lead_id", &ids).Error
+	return ids, err
+}
+
+// notFullyErased returns the leads that were not erased together with their consent, and for which no such
+// erasure is pending.
+func notFullyErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) {
 	erased := map[uuid.UUID]bool{}
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
 		var some []uuid.UUID
-		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Pluck("lead_id", &some).Error; err != nil {
+		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Where(fullErasure).Pluck("lead_id", &some).Error; err != nil {
 			return nil, err
 		}
 		for _, lead := range some {
@@ -108,11 +125,27 @@ func notErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) {
 	return slices.DeleteFunc(ids, func(lead uuid.UUID) bool { return erased[lead] }), nil
 }
 
-// RequestReceipts returns the receipts for the erased leads of a request, in the order of the leads' ids.
+// HeldLeads returns how many leads of a request are under a legal hold, and therefore cannot be erased.
+func (s *Service) HeldLeads(ctx context.Context, request uuid.UUID) (int, error) {
+	tx := s.db.Gorm.WithContext(ctx)
+	ids, err := leadsOf(tx, request)
+	if err == nil {
+		ids, err = notFullyErased(tx, ids)
+	}
+	if err != nil {
+		return 0, postgres.Translate(err)
+	}
+	held, err := heldAmong(tx, ids)
+	return len(held), postgres.Translate(err)
+}
+
+// RequestReceipts returns the receipts for the last erasures of a request's leads, in the order of the
+// leads' ids.
 func (s *Service) RequestReceipts(ctx context.Context, request uuid.UUID) (all []Receipt, err error) {
 	var erased []models.Erasure
-	of := s.db.Gorm.WithContext(ctx).Where("lead_id IN (SELECT lead_id FROM privacy_request_leads WHERE request_id = ?)", request)
-	if err := of.Order("lead_id").Find(&erased).Error; err != nil {
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT ON (lead_id) lead_id, sequence, note
+		FROM privacy_request_leads JOIN erasures USING (lead_id) WHERE request_id = ? ORDER BY lead_id, sequence DESC`, request).Scan(&erased).Error
+	if err != nil {
 		return nil, postgres.Translate(err)
 	}
 	return s.receipts(ctx, erased)

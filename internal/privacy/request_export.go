@@ -49,10 +49,10 @@ type leadData struct {
 	Country    string         `json:"country"`
 	Urgency    string         `json:"urgency"`
 	Postcode   string         `json:"postcode,omitempty"`
-	Erasing    bool           `json:"erasing,omitempty"` // the erasure is not finished
-	ErasedAt   *time.Time     `json:"erasedAt,omitempty"`
-	Contact    *leads.Contact `json:"contact,omitempty"` // missing if it was erased or is damaged
-	Damaged    bool           `json:"damaged,omitempty"` // the contact record cannot be decrypted
+	Erasing    bool           `json:"erasing,omitempty"`  // the erasure is not finished
+	ErasedAt   *time.Time     `json:"erasedAt,omitempty"` // the consent can be stored for longer
+	Contact    *leads.Contact `json:"contact,omitempty"`  // missing if it was erased or is damaged
+	Damaged    bool           `json:"damaged,omitempty"`  // the contact record cannot be decrypted
 	Consent    *consentData   `json:"consent,omitempty"`
 	Returns    []returnData   `json:"returns,omitempty"`
 	Reveals    []revealData   `json:"reveals,omitempty"`
@@ -120,6 +120,10 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 	by := s.by
 	by.Form = audit.Submission{} // it has been recorded
 	s = s.By(by)
+	before, err := lastErasure(s.db.Gorm.WithContext(ctx), r.ID)
+	if err != nil {
+		return "", postgres.Translate(err)
+	}
 	data, err := s.personalData(ctx, r)
 	if err != nil {
 		return "", err
@@ -129,7 +133,7 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 	if err != nil {
 		return "", err
 	}
-	replaced, err := s.attachExport(ctx, r, file)
+	replaced, err := s.attachExport(ctx, r.ID, file, before)
 	if err != nil {
 		return "", errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), file))
 	}
@@ -160,22 +164,22 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	return nil
 }
 
-// attachExport records the file of a request's export, and returns the earlier file. An erasure either waits
-// for it, and then deletes the file, or is noticed here.
-func (s *Service) attachExport(ctx context.Context, r Request, file uuid.UUID) (replaced *uuid.UUID, err error) {
+// attachExport records the file of a request's export, and returns the earlier file. Before the data was
+// read, lastErasure returned the given number. A later erasure either waits for attachExport, and then deletes
+// the file, or is noticed here.
+func (s *Service) attachExport(ctx context.Context, request, file uuid.UUID, before int64) (replaced *uuid.UUID, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		now, err := lockRequest(tx, r.ID)
+		now, err := lockRequest(tx, request)
 		if err != nil {
 			return err
 		}
 		if err := s.checkExport(now); err != nil {
 			return err
 		}
-		ids, err := lockLeads(tx, r.ID)
-		if err != nil {
+		if err := lockErasures(tx); err != nil {
 			return err
 		}
-		if left, err := notErased(tx, ids); err != nil || len(left) != r.Leads-r.Erased-r.Pending {
+		if last, err := lastErasure(tx, request); err != nil || last != before {
 			return cmp.Or(err, error(errErasedMeanwhile))
 		}
 		columns := map[string]any{}
@@ -185,9 +189,15 @@ func (s *Service) attachExport(ctx context.Context, r Request, file uuid.UUID) (
 			}
 		}
 		replaced, columns["file_id"] = now.FileID, file
-		return tx.Model(&models.PrivacyRequest{ID: r.ID}).Updates(columns).Error
+		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(columns).Error
 	})
 	return replaced, err
+}
+
+// lastErasure returns the sequence number of the last journal entry with a lead of a request, or 0.
+func lastErasure(tx *gorm.DB, request uuid.UUID) (sequence int64, err error) {
+	err = tx.Raw(`SELECT coalesce(max(sequence), 0) FROM erasures JOIN privacy_request_leads USING (lead_id) WHERE request_id = ?`, request).Scan(&sequence).Error
+	return sequence, err
 }
 
 var errErasedMeanwhile = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the leads were erased while their data was exported. Export the data again.")
@@ -276,7 +286,7 @@ func (s *Service) personalData(ctx context.Context, r Request) (personalData, er
 	return data, nil
 }
 
-const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.lead_id IS NOT NULL, n.erased_at,
+const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
 		c.lead_id IS NOT NULL, c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
@@ -284,7 +294,8 @@ const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, 
 			FROM lead_reveals v WHERE v.lead_id = l.id)
 	FROM leads l JOIN partners p ON p.id = l.partner_id
 		LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id BETWEEN $2 AND $3
-		LEFT JOIN erasures e ON e.lead_id = l.id LEFT JOIN erasure_entries n USING (sequence)
+		LEFT JOIN LATERAL (SELECT sequence, n.erased_at, n.keeps_consent
+			FROM erasures JOIN erasure_entries n USING (sequence) WHERE lead_id = l.id ORDER BY sequence DESC LIMIT 1) e ON true
 	WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 ORDER BY l.id DESC`
 
 // leadData reads and decrypts the data of leads, whose ids are in descending order.
@@ -299,17 +310,17 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 	}
 	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l leadData, err error) {
 		var lead uuid.UUID
-		var hasConsent bool
+		var keepsConsent, hasConsent bool
 		var c consentData
 		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Erasing, &l.ErasedAt,
-			&hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
+			&keepsConsent, &hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
+		if hasConsent && keepsConsent {
+			l.Consent = &c
+		}
 		if l.Erasing {
 			l.Erasing, l.Postcode, l.Returns = l.ErasedAt == nil, "", nil
 			return l, err
-		}
-		if hasConsent {
-			l.Consent = &c
 		}
 		switch opened := contacts[lead]; {
 		case opened.Err == nil:

@@ -134,7 +134,7 @@ func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
 // Errors: Invalid at the field reason, NotFound, and Conflict if the request is closed, overdue or already
 // extended.
 func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) error {
-	reason, err := plainText("reason", reason)
+	reason, err := plainText("reason", reason, MaxNote)
 	switch {
 	case err != nil:
 		return err

@@ -227,7 +227,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "An account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days. They are counted on the partner's Traffic tab, but not on the overview. The account type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "An account for testing. Its leads are processed as usual, but earn nothing and are deleted automatically. They are counted on the partner's Traffic tab, but not on the overview. The account type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

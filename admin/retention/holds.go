@@ -1,0 +1,45 @@
+package retention
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	view "github.com/pingpost/pingpost/templates/retention"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) holds(k *web.Request) error {
+	q := k.R.URL.Query()
+	before, _ := id.Parse(id.Hold, q.Get("before")) // an invalid id means the first page
+	after, _ := id.Parse(id.Hold, q.Get("after"))
+	all, newer, older, err := h.Privacy.Holds(k.R.Context(), k.Scope, before, after, web.PageSize)
+	if err != nil {
+		return err
+	}
+	v := view.HoldsView{Shell: k.Shell("Legal holds"), Tabs: k.PrivacyTabs()}
+	for _, one := range all {
+		row := view.Hold{
+			ID: id.Format(id.Hold, one.ID), Lead: ui.Link{Label: id.Format(id.Lead, one.LeadID)}, Person: one.Person, Reason: one.Reason,
+			PlacedAt: one.PlacedAt, PlacedBy: one.PlacedBy, ReleasedAt: web.TimeOf(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
+		}
+		if k.MayAt(web.ReadLeads, one.PartnerID) {
+			row.Lead.URL = web.LeadURL(one.LeadID)
+		}
+		if one.ReleasedAt == nil && k.MayForAllPartners(web.HoldLeads) {
+			row.ReleaseURL = web.HoldURL(one)
+		}
+		v.Holds = append(v.Holds, row)
+	}
+	var previous, next string
+	if n := len(v.Holds); n > 0 {
+		if newer {
+			previous = v.Holds[0].ID
+		}
+		if older {
+			next = v.Holds[n-1].ID
+		}
+	}
+	v.Pager = web.CursorPager("/privacy/holds", q, previous, next)
+	return k.Show(http.StatusOK, view.Holds(v))
+}

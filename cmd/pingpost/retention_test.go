@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// retentionCommands shows and carries out the periods that `pingpost dev` was started with. They are in
+// effect, because the platform was new.
+func retentionCommands(t *testing.T, p *platform) {
+	p.partner(1).deliver(t)
+	var rows []string
+	for _, v := range printed[[]plannedView](t, p.on(t, "retention", "plan", "--json")) {
+		rows = append(rows, fmt.Sprintf("%s %s %d %d %d", v.Category, v.Country, v.ConfiguredDays, v.EffectiveDays, v.LeadsToErase))
+		if v.Category == "contact" && (v.OldestLead != nil) != (v.Country == "") {
+			t.Errorf("got oldest lead %v for country %q", v.OldestLead, v.Country)
+		}
+	}
+	if got, want := strings.Join(rows, ", "), "contact  3650 3650 0, contact DE 300 300 0, consent  0 0 0"; got != want {
+		t.Errorf("got plan %s, want %s", got, want)
+	}
+	p.on(t, "retention", "plan").ok(t)
+	if o := p.on(t, "retention", "run"); o.ok(t) == "" || !strings.Contains(o.stderr, "--yes") {
+		t.Errorf("got %+v, want the plan and a hint", o)
+	}
+	if v := printed[erasedView](t, p.on(t, "retention", "run", "--yes", "--json")); len(v.Contact)+len(v.Consent) != 0 {
+		t.Errorf("erased %+v", v)
+	}
+}

@@ -1,0 +1,271 @@
+package privacy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// requestFor creates a privacy request for leads, with a checked identity.
+func (r rig) requestFor(t *testing.T, kind models.PrivacyRequestKind, ids ...uuid.UUID) uuid.UUID {
+	t.Helper()
+	created, err := r.CreateRequest(t.Context(), privacy.NewRequest{
+		Kind: kind, ReceivedOn: r.day(0), Leads: ids, Identity: privacy.Identity{Check: models.IdentityReply},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.ID
+}
+
+func (r rig) heldLeads(t *testing.T, request uuid.UUID) int {
+	t.Helper()
+	n, err := r.HeldLeads(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestErasureRequestWithLegalHold(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	erased, held, persons, free := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com"), r.deliverIn(t, "GB", "c@example.com")
+	other := r.deliverIn(t, "GB", "b@example.com") // not in the request
+	if _, err := r.erase(t, erased); err != nil {
+		t.Fatal(err)
+	}
+	request := r.requestFor(t, models.RequestErasure, erased, held, persons, free)
+	single, person := place(t, r.Service, held, false), place(t, r.Service, other, true)
+	all := map[uuid.UUID]string{erased: "", held: "contact consent", persons: "contact consent", free: "contact consent"}
+	for n, release := range []func() error{
+		func() error { return r.ReleaseHold(ctx, scope.System, single.ID) },
+		func() error { return r.ReleaseHold(ctx, scope.System, person.ID) },
+	} {
+		if got := r.heldLeads(t, request); got != 2-n {
+			t.Errorf("got %d held leads, want %d", got, 2-n)
+		}
+		if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
+			t.Errorf("with %d holds: got %s", 2-n, rejection(err))
+		}
+		if outcome, _ := r.state(t, request); outcome != "" {
+			t.Errorf("with %d holds: got outcome %q", 2-n, outcome)
+		}
+		r.expect(t, "with holds", all)
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.EraseRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(t, "without holds", map[uuid.UUID]string{erased: "", held: "", persons: "", free: "", other: "contact consent"})
+	if got := r.heldLeads(t, request); got != 0 {
+		t.Errorf("got %d held leads, want 0", got)
+	}
+
+	place(t, r.Service, other, false)
+	rejected := r.requestFor(t, models.RequestErasure, other)
+	if err := r.Close(ctx, rejected, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims}); err != nil {
+		t.Errorf("rejecting the request: %v", err)
+	}
+}
+
+// With new platform keys, holds may not apply to all of a person's leads, so nothing is erased.
+func TestErasureRequestDuringKeyRotation(t *testing.T) {
+	r := newRig(t)
+	place(t, r.Service, r.deliverIn(t, "GB", "a@example.com"), true)
+	request := r.requestFor(t, models.RequestErasure, r.deliverIn(t, "GB", "b@example.com"))
+	rotated := privacy.NewService(r.DB.DB, r.Wrappers, testkit.PlatformKeys(t, 2, 1), r.journal, r.Time, privacy.Settings{}).By(r.user)
+	if err := rotated.EraseRequest(t.Context(), request); rejection(err) != "unavailable hold_keys" {
+		t.Errorf("got %s", rejection(err))
+	}
+}
+
+// A hold that is placed at the same time as leads are erased for a request either prevents the erasure of all
+// these leads, or is rejected.
+func TestHoldBesideErasureRequest(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		email := fmt.Sprintf("person%d@example.com", i)
+		all := []uuid.UUID{r.deliverIn(t, "GB", email), r.deliverIn(t, "GB", email), r.deliverIn(t, "GB", email)}
+		request := r.requestFor(t, models.RequestErasure, all...)
+		var group sync.WaitGroup
+		var held, erased, single error
+		group.Go(func() {
+			_, held = r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: all[1], Person: i%2 == 0, Reason: "case 7"})
+		})
+		group.Go(func() { erased = r.EraseRequest(t.Context(), request) })
+		group.Go(func() { _, single = r.erase(t, all[0]) })
+		group.Wait()
+		if (held == nil) == (erased == nil) || held != nil && rejection(held) != "conflict erased" || erased != nil && rejection(erased) != "conflict legal_hold" {
+			t.Errorf("hold: %v, erasure: %v", held, erased)
+		}
+		if got := rejection(single); got != "<nil>" && got != "conflict erased" && got != "conflict legal_hold" {
+			t.Errorf("erasure of one lead: got %s", got)
+		}
+		want, left := map[uuid.UUID]string{all[1]: "", all[2]: ""}, "contact consent"
+		if held == nil {
+			want[all[1]], want[all[2]] = left, left
+		}
+		if single != nil && held == nil {
+			want[all[0]] = left
+		} else {
+			want[all[0]] = ""
+		}
+		r.expect(t, "afterwards", want)
+	}
+	if _, err := r.VerifyErasures(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Retention erases the contact records first. Each lead is counted once, and as erased only after its consent
+// was erased, too.
+func TestErasureRequestAfterRetention(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
+	run(t, s, nil)
+	kept, whole := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com")
+	r.days(t, 11)
+	run(t, s, counts{contactData: {"GB": 2}})
+	late := r.deliverIn(t, "GB", "c@example.com")
+	if _, err := r.erase(t, whole); err != nil {
+		t.Fatal(err)
+	}
+	request := r.requestFor(t, models.RequestErasure, kept, whole, late)
+	check := func(when string, erased, pending, receipts int) {
+		t.Helper()
+		if _, got := r.state(t, request); got.Leads != 3 || got.Erased != erased || got.Pending != pending {
+			t.Errorf("%s: got %d leads, %d erased, %d pending, want 3, %d, %d", when, got.Leads, got.Erased, got.Pending, erased, pending)
+		}
+		if all, err := r.RequestReceipts(ctx, request); err != nil || len(all) != receipts {
+			t.Errorf("%s: got %d receipts, %v, want %d", when, len(all), err, receipts)
+		}
+	}
+	check("before", 1, 0, 2)
+	hold := place(t, r.Service, kept, false)
+	if n := r.heldLeads(t, request); n != 1 {
+		t.Errorf("got %d held leads, want 1", n)
+	}
+	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
+		t.Errorf("with a hold: got %s", rejection(err))
+	}
+	if err := r.ReleaseHold(ctx, scope.System, hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.journal.full.Store(true)
+	if err := r.EraseRequest(ctx, request); rejection(err) != "unavailable erasure_pending" {
+		t.Errorf("without the journal: got %s", rejection(err))
+	}
+	check("pending", 1, 2, 3)
+	r.journal.full.Store(false)
+	if err := r.FinishErasures(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("after", 3, 0, 3)
+	r.expect(t, "after", map[uuid.UUID]string{kept: "", whole: "", late: ""})
+	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'leads')::int FROM audit_events WHERE action = 'privacy_request.close' AND outcome = 'done'`); n != 2 {
+		t.Errorf("the audit log contains %d erased leads, want 2", n)
+	}
+}
+
+// An export contains the consents that retention has not erased yet.
+func TestExportAfterRetention(t *testing.T) {
+	r := newRig(t)
+	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
+	run(t, s, nil)
+	whole, kept := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com")
+	r.days(t, 11)
+	run(t, s, counts{contactData: {"GB": 2}})
+	if _, err := r.erase(t, whole); err != nil {
+		t.Fatal(err)
+	}
+	late := r.deliverIn(t, "GB", "c@example.com")
+	request := r.requestFor(t, models.RequestAccess, whole, kept, late)
+	passphrase, err := r.ExportRequest(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := r.download(t, request, passphrase)
+	page := string(files["data.html"])
+	var data struct{ Leads []leadInExport }
+	if err := json.Unmarshal(files["data.json"], &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Leads) != 3 {
+		t.Fatalf("got %d leads, want 3", len(data.Leads))
+	}
+	type content struct {
+		erased, contact bool
+		disclosure      string
+	}
+	want := map[string]content{
+		id.Format(id.Lead, whole): {true, false, ""}, id.Format(id.Lead, kept): {true, false, "I agree"}, id.Format(id.Lead, late): {false, true, "I agree"},
+	}
+	for _, l := range data.Leads {
+		got := content{l.ErasedAt != nil, l.Contact != nil, l.Consent.DisclosureText}
+		if got != want[l.LeadID] || (l.Postcode == "") != got.erased {
+			t.Errorf("lead %s: got %+v, want %+v", l.LeadID, got, want[l.LeadID])
+		}
+	}
+	if n := strings.Count(page, "<dt>Erased</dt>"); n != 2 || strings.Count(page, "I agree") != 2 {
+		t.Errorf("the page shows %d erased leads: %s", n, page)
+	}
+	r.days(t, 20)
+	run(t, s, counts{contactData: {"GB": 1}, consentData: {"GB": 1}})
+	if _, err := r.OpenExport(t.Context(), request); rejection(err) != "conflict no_export" {
+		t.Errorf("after the next run: got %s", rejection(err))
+	}
+}
+
+// An export never contains data that retention erases at the same time.
+func TestExportBesideRetention(t *testing.T) {
+	r := newRig(t)
+	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
+	run(t, s, nil)
+	for range 3 {
+		request := r.requestFor(t, models.RequestAccess, r.deliverIn(t, "GB", "a@example.com"))
+		for _, step := range []struct {
+			days   int
+			erased string
+		}{{11, "a@example.com"}, {20, "I agree"}} {
+			r.days(t, step.days)
+			var group sync.WaitGroup
+			var passphrase string
+			group.Go(func() {
+				var err error
+				if passphrase, err = r.ExportRequest(t.Context(), request); err != nil && rejection(err) != "conflict erased_meanwhile" {
+					t.Error(err)
+				}
+			})
+			group.Go(func() {
+				if _, err := s.RunRetention(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			group.Wait()
+			if archive, err := r.OpenExport(t.Context(), request); rejection(err) == "conflict no_export" {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			} else {
+				archive.Close()
+			}
+			if files := r.download(t, request, passphrase); strings.Contains(string(files["data.json"]), step.erased) {
+				t.Errorf("the export contains erased data: %s", files["data.json"])
+			}
+		}
+	}
+}

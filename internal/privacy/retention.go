@@ -1,0 +1,244 @@
+package privacy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Retention contains the configured retention periods.
+type Retention struct{ Contact, Consent Days }
+
+// Days is a retention period in days after the receipt of a lead, with the countries that have a different
+// one. 0 means until erased.
+type Days struct {
+	Default   int
+	ByCountry map[string]int
+}
+
+// For returns the period for a country. "" stands for all countries that are not in ByCountry.
+func (d Days) For(country string) int {
+	if days, ok := d.ByCountry[country]; ok {
+		return days
+	}
+	return d.Default
+}
+
+// Categories lists the categories of data whose retention period depends on the country. Contact records
+// are erased first.
+var Categories = []models.RetentionCategory{models.RetainContact, models.RetainConsent}
+
+func (r Retention) of(c models.RetentionCategory) Days {
+	if c == models.RetainConsent {
+		return r.Consent
+	}
+	return r.Contact
+}
+
+// longer returns the longer of two periods.
+func longer(a, b int) int {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}
+
+// shortens reports whether days is a shorter period than before.
+func shortens(before, days int) bool { return longer(before, days) != days }
+
+var errRetentionChanged = apperr.New(apperr.Conflict, "retention_changed",
+	"The retention periods have changed since you opened this page. Check the numbers again.")
+
+// periods is the set of periods in effect.
+type periods []models.RetentionPeriod
+
+// readPeriods returns the periods in effect, in order. If fresh is true, the database contains no periods
+// and no leads.
+func readPeriods(tx *gorm.DB) (all periods, fresh bool, err error) {
+	if err := tx.Order("category, country").Find(&all).Error; err != nil {
+		return nil, false, err
+	}
+	if len(all) == 0 {
+		err = tx.Raw(`SELECT NOT EXISTS (SELECT FROM leads)`).Scan(&fresh).Error
+	}
+	return all, fresh, err
+}
+
+// find returns the period for a country. ok is false if the country has none of its own.
+func (p periods) find(c models.RetentionCategory, country string) (one models.RetentionPeriod, ok bool) {
+	i := slices.IndexFunc(p, func(one models.RetentionPeriod) bool { return one.Category == c && one.Country == country })
+	if i < 0 {
+		return one, false
+	}
+	return p[i], true
+}
+
+// extend returns the periods with one for each configured country. Configured periods that are longer
+// replace those in effect. Shorter ones do not, unless fresh is true.
+func (p periods) extend(configured Retention, fresh bool, now time.Time) (all periods) {
+	for _, c := range Categories {
+		days := configured.of(c)
+		base, found := p.find(c, "")
+		if !found {
+			base = models.RetentionPeriod{Category: c, AcceptedAt: now}
+			if fresh {
+				base.Days = days.Default
+			}
+		}
+		countries := map[string]bool{"": true}
+		for country := range days.ByCountry {
+			countries[country] = true
+		}
+		for _, one := range p {
+			if one.Category == c {
+				countries[one.Country] = true
+			}
+		}
+		for _, country := range slices.Sorted(maps.Keys(countries)) {
+			one, found := p.find(c, country)
+			if !found {
+				one = base
+				one.Country = country
+			}
+			switch want := days.For(country); {
+			case fresh:
+				one.Days = want
+			case want != one.Days && !shortens(one.Days, want):
+				one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID = want, now, "", nil
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// days returns the periods by category and country, as they are written to the audit log.
+func (p periods) days() map[string]any {
+	all := map[string]any{}
+	for _, one := range p {
+		all[string(one.Category)+" "+cmp.Or(one.Country, "default")] = one.Days
+	}
+	return all
+}
+
+// changed reports whether a period in effect differs. Without periods, nothing is erased.
+func changed(before, after periods) bool {
+	return slices.ContainsFunc(after, func(one models.RetentionPeriod) bool {
+		was, found := before.find(one.Category, one.Country)
+		if !found {
+			was, _ = before.find(one.Category, "")
+		}
+		return was.Days != one.Days
+	})
+}
+
+// version returns a hash of the periods in effect and the configured ones.
+func (p periods) version(configured Retention) string {
+	text, _ := json.Marshal([]any{p.days(), configured}) // cannot fail: the values are numbers
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:8])
+}
+
+// group returns the selection of the leads that a period applies to.
+func (p periods) group(of models.RetentionPeriod) leads.Due {
+	d := leads.Due{Category: of.Category, Countries: []string{of.Country}, After: of.Position, Until: uuid.Max}
+	if of.Country == "" {
+		d.Countries, d.Others = []string{}, true
+		for _, one := range p {
+			if one.Category == of.Category && one.Country != "" {
+				d.Countries = append(d.Countries, one.Country)
+			}
+		}
+	}
+	return d
+}
+
+// dueUntil returns the id before which the leads' period of the given days has passed.
+func dueUntil(now time.Time, days int) uuid.UUID {
+	if days == 0 {
+		return uuid.Nil
+	}
+	return leads.ReceivedBefore(now.AddDate(0, 0, -days))
+}
+
+// changePeriods replaces the periods in effect with those that change returns, and records this in the
+// audit log.
+func (s *Service) changePeriods(ctx context.Context, change func(before periods, fresh bool) (after periods, err error)) (after periods, err error) {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		// Otherwise a run could add an entry for leads whose period becomes longer.
+		if err := lockErasures(tx); err != nil {
+			return err
+		}
+		before, fresh, err := readPeriods(tx)
+		if err != nil {
+			return err
+		}
+		if after, err = change(before, fresh); err != nil {
+			return err
+		}
+		for _, one := range after {
+			switch was, found := before.find(one.Category, one.Country); {
+			case !found:
+				err = tx.Create(&one).Error
+			case was.Days != one.Days:
+				err = tx.Exec(`UPDATE retention_periods SET days = ?, accepted_at = ?, accepted_by = ?, accepted_by_id = ? WHERE category = ? AND country = ?`,
+					one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID, one.Category, one.Country).Error
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !changed(before, after) {
+			return nil
+		}
+		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+			Action: "retention.apply", Kind: "platform", Before: before.days(), After: after.days(),
+		})
+	})
+	return after, err
+}
+
+// extendPeriods puts configured periods into effect if they are longer than before.
+func (s *Service) extendPeriods(ctx context.Context) (periods, error) {
+	return s.changePeriods(ctx, func(before periods, fresh bool) (periods, error) {
+		return before.extend(s.settings.Retention, fresh, s.clock.Now()), nil
+	})
+}
+
+// ApplyRetention puts the configured periods into effect. The user must have seen the plan with the given
+// version.
+//
+// Errors: Conflict with the reason retention_changed if the plan has another version now.
+func (s *Service) ApplyRetention(ctx context.Context, version string) error {
+	_, err := s.changePeriods(ctx, func(before periods, fresh bool) (periods, error) {
+		now := s.clock.Now()
+		after := before.extend(s.settings.Retention, fresh, now)
+		if after.version(s.settings.Retention) != version {
+			return nil, errRetentionChanged
+		}
+		for i := range after {
+			one := &after[i]
+			if want := s.settings.Retention.of(one.Category).For(one.Country); want != one.Days {
+				one.Days, one.AcceptedAt, one.AcceptedBy = want, now, s.by.Name
+				if s.by.Staff != uuid.Nil {
+					one.AcceptedByID = &s.by.Staff
+				}
+			}
+		}
+		return after, nil
+	})
+	return err
+}
