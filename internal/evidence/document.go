@@ -50,6 +50,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 		Timeline:  []pack.Event{},
 		Returns:   []pack.Return{},
 		Reveals:   []pack.Reveal{},
+		Holds:     []pack.Hold{},
 	}
 	for _, e := range l.Events {
 		event, err := timelineEvent(e)
@@ -80,6 +81,16 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 	for _, one := range reveals {
 		d.Reveals = append(d.Reveals, pack.Reveal{At: one.At.UTC(), By: one.Actor, Field: string(one.Field), Reason: string(one.Reason)})
 	}
+	holds, err := s.Privacy.HoldHistory(ctx, l.ID)
+	if err != nil {
+		return d, err
+	}
+	for _, one := range holds {
+		d.Holds = append(d.Holds, pack.Hold{
+			ID: id.Format(id.Hold, one.ID), Person: one.Person, PlacedAt: one.PlacedAt.UTC(), PlacedBy: one.PlacedBy,
+			ReleasedAt: utc(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
+		})
+	}
 	err = s.addAudit(ctx, &d, r, returns)
 	return d, err
 }
@@ -98,6 +109,11 @@ func consent(c models.Consent) pack.Consent {
 		Acknowledged: c.Acknowledged, AcknowledgedAt: utc(c.AcknowledgedAt), ReceivedAt: utc(&c.ReceivedAt),
 		DisclosureText: c.DisclosureText, RecipientHash: c.RecipientHash, CertificateURL: c.FormCertURL, ThirdPartyLeadID: c.ThirdPartyLeadID,
 	}
+}
+
+// detailed reports whether a consent contains what is erased with a lead.
+func detailed(c pack.Consent) bool {
+	return c.DisclosureText != nil || c.RecipientHash != nil || c.CertificateURL != nil || c.ThirdPartyLeadID != nil
 }
 
 // utc returns a time in UTC, or nil if there is none.
@@ -137,11 +153,12 @@ func (s *Service) addErasure(ctx context.Context, d *pack.Document, lead models.
 	if err != nil || !found {
 		return err
 	}
-	if receipt.ErasedAt.IsZero() || lead.State != models.LeadErased {
+	if receipt.ErasedAt.IsZero() || lead.State != models.LeadErased || !receipt.KeepsConsent && detailed(d.Consent) {
 		return errErasing
 	}
 	d.Erasure = &pack.Erasure{
 		At: receipt.ErasedAt, By: receipt.By, Reason: string(receipt.Reason), Entry: receipt.Sequence, Receipt: receipt.Hash.String(),
+		ConsentKept: receipt.KeepsConsent,
 	}
 	return nil
 }

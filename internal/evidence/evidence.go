@@ -97,22 +97,23 @@ func (s *Service) Create(ctx context.Context, sc scope.Scope, r Request) ([]byte
 	if len(d.Contact) > 0 {
 		after["contact"] = fieldNames(d.Contact)
 	}
-	return content, s.record(ctx, d.Erasure != nil, lead.Lead, d.CreatedAt, after)
+	return content, s.record(ctx, d.Erasure, lead.Lead, d.CreatedAt, after)
 }
 
-// record adds the audit event, unless the lead was erased after it was read.
-func (s *Service) record(ctx context.Context, erased bool, lead models.Lead, at time.Time, after map[string]any) error {
+// record adds the audit event, unless there is a later erasure of the lead than the given one, which can be
+// nil.
+func (s *Service) record(ctx context.Context, known *pack.Erasure, lead models.Lead, at time.Time, after map[string]any) error {
 	return s.DB.Transaction(ctx, func(tx *gorm.DB) error {
 		var row models.Lead
 		// An erasure waits until the pack is recorded.
 		if err := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("id").Where("id = ?", lead.ID).Take(&row).Error; err != nil {
 			return err
 		}
-		var erasures int64
-		if err := tx.Model(&models.Erasure{}).Where("lead_id = ?", lead.ID).Count(&erasures).Error; err != nil {
+		var last int64
+		if err := tx.Model(&models.Erasure{}).Select("coalesce(max(sequence), 0)").Where("lead_id = ?", lead.ID).Scan(&last).Error; err != nil {
 			return err
 		}
-		if (erasures > 0) != erased {
+		if last > 0 && (known == nil || last != known.Entry) {
 			return errErasing
 		}
 		return audit.Write(tx, at, s.by, audit.Event{

@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -315,6 +316,100 @@ func TestCreateAfterErasure(t *testing.T) {
 	}
 	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable journal_unavailable" {
 		t.Errorf("without the journal: got %v", err)
+	}
+}
+
+func TestCreateWithLegalHolds(t *testing.T) {
+	r := newRig(t)
+	lead, other := r.post(t), r.post(t)
+	officer := r.Privacy.By(testkit.Actor(t, r.DB, "dan@example.com"))
+	var holds []models.LegalHold
+	for _, hold := range []privacy.NewHold{{Lead: lead, Reason: "canary reason"}, {Lead: other, Person: true, Reason: "canary reason"}, {Lead: other, Reason: "canary reason"}} {
+		placed, err := officer.PlaceHold(t.Context(), scope.System, hold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds = append(holds, placed)
+		r.Time.Advance(time.Second) // so that their ids are in order
+	}
+	if err := r.Privacy.By(r.user).ReleaseHold(t.Context(), scope.System, holds[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	content, err := r.create(t, evidence.Request{Lead: lead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.verify(t, content).Document.Holds
+	if len(got) != 2 || got[0].ID != id.Format(id.Hold, holds[0].ID) || got[0].Person || got[0].PlacedBy != "dan@example.com" || got[0].ReleasedBy != "fay@example.com" || got[0].ReleasedAt == nil ||
+		got[1].ID != id.Format(id.Hold, holds[1].ID) || !got[1].Person || got[1].PlacedAt.IsZero() || got[1].ReleasedAt != nil {
+		t.Errorf("got %+v", got)
+	}
+	if bytes.Contains(content, []byte("canary reason")) { // the files in a pack are not compressed
+		t.Error("the pack contains the reason for a hold")
+	}
+}
+
+// retaining returns a service that erases contact records after 10 days and consents after 20 days. The
+// database must not contain leads yet.
+func (r rig) retaining(t *testing.T) *privacy.Service {
+	t.Helper()
+	s := privacy.NewService(r.DB.DB, r.Wrappers, r.Platform.Keys, journal.Folder(r.journal), r.Time, privacy.Settings{
+		Retention: privacy.Retention{Contact: privacy.Days{Default: 10}, Consent: privacy.Days{Default: 20}},
+	})
+	if _, err := s.RunRetention(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCreateAfterRetention(t *testing.T) {
+	r := newRig(t)
+	s := r.retaining(t)
+	lead := r.post(t)
+	for _, kept := range []bool{true, false} {
+		r.Time.Advance(11 * 24 * time.Hour)
+		if _, err := s.RunRetention(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d := r.document(t, evidence.Request{Lead: lead})
+		if d.Erasure == nil || d.Erasure.ConsentKept != kept || d.Erasure.Reason != "retention" || (d.Consent.DisclosureText != nil) != kept || d.Lead.State != "erased" {
+			t.Errorf("got %+v with consent %+v, want kept %t", d.Erasure, d.Consent, kept)
+		}
+	}
+}
+
+// While a consent is erased, each pack contains either the consent, or the receipt for its erasure.
+func TestCreateDuringErasureOfConsent(t *testing.T) {
+	r := newRig(t)
+	s := r.retaining(t)
+	lead := r.post(t)
+	r.Time.Advance(11 * 24 * time.Hour)
+	if _, err := s.RunRetention(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.document(t, evidence.Request{Lead: lead}) // creates the key
+	r.Time.Advance(11 * 24 * time.Hour)
+	var all sync.WaitGroup
+	created, contents := make([]error, 8), make([][]byte, 8)
+	for i := range created {
+		all.Go(func() { contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead}) })
+	}
+	all.Go(func() {
+		if _, err := s.RunRetention(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	all.Wait()
+	for i, err := range created {
+		if err != nil {
+			if reason(err) != "unavailable erasing" {
+				t.Error(err)
+			}
+			continue
+		}
+		if d := r.verify(t, contents[i]).Document; d.Erasure == nil || d.Erasure.ConsentKept != (d.Consent.DisclosureText != nil) {
+			t.Errorf("got consent %+v with erasure %+v", d.Consent, d.Erasure)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func Evidence(v EvidenceView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">The evidence pack is a signed ZIP file with the consent, the times, the signature of the post, the timeline, the returns, the ledger entries, the erasure and the audit events of this lead.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">The evidence pack is a signed ZIP file with the consent, the times, the signature of the post, the timeline, the returns, the ledger entries, the legal holds, the erasure and the audit events of this lead.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

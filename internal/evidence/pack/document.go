@@ -34,6 +34,7 @@ type Document struct {
 	Returns   []Return  `json:"returns"`
 	Ledger    *Ledger   `json:"ledger"` // null if the user may not see payouts
 	Reveals   []Reveal  `json:"reveals"`
+	Holds     []Hold    `json:"holds"`
 	Erasure   *Erasure  `json:"erasure"` // null if the lead was not erased
 	Audit     Audit     `json:"audit"`
 }
@@ -139,13 +140,25 @@ type Reveal struct {
 	Reason string    `json:"reason"`
 }
 
-// Erasure is the receipt of an erased lead.
+// Hold is a legal hold that applies or applied to the lead, without its reason.
+type Hold struct {
+	ID         string     `json:"id"`
+	Person     bool       `json:"person"` // it applies to all leads of the consumer
+	PlacedAt   time.Time  `json:"placedAt"`
+	PlacedBy   string     `json:"placedBy"`
+	ReleasedAt *time.Time `json:"releasedAt"`
+	ReleasedBy string     `json:"releasedBy,omitempty"`
+}
+
+// Erasure is the receipt for the last erasure of the lead.
 type Erasure struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Reason  string    `json:"reason"`
 	Entry   int64     `json:"entry"`   // of the erasure journal
 	Receipt string    `json:"receipt"` // the hash of that entry
+
+	ConsentKept bool `json:"consentKept"` // only the contact record was erased
 }
 
 // Audit contains the audit events about the lead and, if the user may see prices, about its returns.

@@ -66,7 +66,11 @@ func document() pack.Document {
 			{ID: 123, At: created.Add(-170 * time.Minute), Kind: "accrual", Reference: "ld_1", Amount: &pack.Amount{Amount: "-45.61", Currency: "EUR"}},
 		}},
 		Reveals: []pack.Reveal{{At: created.Add(-time.Hour), By: "fay@example.com", Field: "name", Reason: "complaint"}},
-		Erasure: &pack.Erasure{At: created.Add(-time.Minute), By: "dan@example.com", Reason: "request", Entry: 456, Receipt: "cdcd"},
+		Holds: []pack.Hold{{
+			ID: "lh_1", Person: true, PlacedAt: created.Add(-20 * time.Minute), PlacedBy: "eve@example.com",
+			ReleasedAt: ptr(created.Add(-10 * time.Minute)), ReleasedBy: "hal@example.com",
+		}},
+		Erasure: &pack.Erasure{At: created.Add(-time.Minute), By: "dan@example.com", Reason: "retention", Entry: 456, Receipt: "cdcd", ConsentKept: true},
 		Audit:   pack.Audit{HeadID: 789, Head: "efef", Complete: true, Events: []pack.AuditEvent{pack.EventOf(&row)}},
 	}
 }
