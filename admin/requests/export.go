@@ -35,10 +35,11 @@ func (h *Handlers) export(k *web.Request) error {
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			passphrase, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
-			if err != nil {
+			f := apperr.As(err)
+			if err != nil && (f == nil || f.Reason != "submitted") {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
 			}
-			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
+			if f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
 				return "", h.showFailure(k, f, show)
 			}
 			if err != nil {
