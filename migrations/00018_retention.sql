@@ -24,8 +24,7 @@ DECLARE
     keeps boolean;
     first uuid;
     last uuid;
-    pinged_from timestamptz;
-    pinged_until timestamptz;
+    span record;
 BEGIN
     SELECT keeps_consent INTO keeps FROM erasure_entries WHERE sequence = entry FOR UPDATE;
     IF NOT FOUND OR at IS NULL THEN
@@ -34,9 +33,6 @@ BEGIN
     ids := ARRAY(SELECT lead_id FROM erasures WHERE sequence = entry ORDER BY lead_id);
     first := ids[1];
     last := ids[cardinality(ids)];
-    -- An id contains the time of its ping in milliseconds.
-    pinged_from := partition_time(first::text) - interval '1 second';
-    pinged_until := partition_time(last::text) + interval '1 second';
     -- The tables are in the same order as when a lead is stored, so that no deadlock is possible.
     UPDATE leads SET state = 'erased', transaction_id = '', quoted_postcode = '', postcode = '',
             email_digest = NULL, phone_digest = NULL, ciphertext = NULL, iv = NULL, auth_tag = NULL
@@ -52,7 +48,16 @@ BEGIN
     UPDATE lead_reveals SET note = '' WHERE lead_id = ANY (ids);
     UPDATE reconciliation_resolutions r SET note = '' FROM reconciliation_lines l
         WHERE l.reconciliation_id = r.reconciliation_id AND l.line = r.line AND l.lead_id = ANY (ids);
-    DELETE FROM pings WHERE transaction = ANY (ids) AND issued_at BETWEEN pinged_from AND pinged_until;
+    -- Pings can be found only by their time, which is in the lead's id in milliseconds. Leads whose pings are
+    -- at most a minute apart are looked up together. Otherwise, all pings in between would be read.
+    FOR span IN
+        SELECT array_agg(lead) AS leads, min(pinged) - interval '1 second' AS since, max(pinged) + interval '1 second' AS until FROM (
+            SELECT lead, pinged, count(*) FILTER (WHERE apart) OVER (ORDER BY pinged) AS number FROM (
+                SELECT lead, pinged, pinged - lag(pinged) OVER (ORDER BY pinged) > interval '1 minute' AS apart FROM (
+                    SELECT lead, partition_time(lead::text) AS pinged FROM unnest(ids) AS lead) AS one) AS two) AS three GROUP BY number
+    LOOP
+        DELETE FROM pings WHERE transaction = ANY (span.leads) AND issued_at BETWEEN span.since AND span.until;
+    END LOOP;
     UPDATE erasure_entries SET erased_at = at WHERE sequence = entry AND erased_at IS NULL;
 END
 $$;

@@ -77,7 +77,7 @@ func (w *Writer) Add(name string, content func(io.Writer) error) error {
 		return err
 	}
 	salt := make([]byte, saltSize)
-	rand.Read(salt) //nolint:errcheck // never returns an error
+	rand.Read(salt)
 	keys, err := pbkdf2.Key(sha1.New, w.passphrase, salt, rounds, 2*keySize+verifierSize)
 	if err != nil {
 		return err

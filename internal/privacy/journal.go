@@ -214,6 +214,10 @@ const deleteExportsSQL = `DELETE FROM files WHERE id IN (SELECT r.file_id FROM p
 
 func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		// The leads of an entry can be in many partitions. The default limit is for requests of users.
+		if err := tx.Exec(`SET LOCAL statement_timeout = '1min'`).Error; err != nil {
+			return err
+		}
 		if err := tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error; err != nil {
 			return err
 		}

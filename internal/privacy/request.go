@@ -110,17 +110,13 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 				return err
 			}
 		}
-		if err := s.logRequest(tx, r.ID, "privacy_request.create", "", map[string]any{"kind": r.Kind, "leads": len(rows)}); err != nil {
+		if err := s.logRequest(tx, r.ID, "privacy_request.create", map[string]any{"kind": r.Kind, "leads": len(rows)}); err != nil {
 			return err
 		}
 		if n.Identity == (Identity{}) {
 			return nil
 		}
-		columns, err := s.identityColumns(tx, r.ID, n.Identity)
-		if err != nil {
-			return err
-		}
-		return tx.Model(&r).Updates(columns).Error
+		return s.apply(tx, r.ID, s.identityEdit(n.Identity))
 	})
 	return r, err
 }
@@ -174,9 +170,9 @@ func (s *Service) findLeads(ctx context.Context, n NewRequest) (map[uuid.UUID]uu
 	return found, nil
 }
 
-func (s *Service) logRequest(tx *gorm.DB, request uuid.UUID, action, reason string, after map[string]any) error {
+func (s *Service) logRequest(tx *gorm.DB, request uuid.UUID, action string, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
-		Action: action, Kind: "privacy_request", Object: RequestID(request), Reason: reason, After: after,
+		Action: action, Kind: "privacy_request", Object: RequestID(request), After: after,
 	})
 }
 

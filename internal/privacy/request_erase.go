@@ -41,55 +41,63 @@ func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 	if err := s.CheckJournal(ctx); err != nil {
 		return err
 	}
-	err := s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
-		if err := s.checkFulfil(r, models.RequestErasure); err != nil {
-			return nil, err
-		}
-		ids, err := lockLeads(tx, r.ID)
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		ids, err := lockLeads(tx, request)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if len(ids) == 0 {
-			return nil, errNothingFound
-		}
-		if err := lockErasures(tx); err != nil {
-			return nil, err
-		}
-		left, err := notFullyErased(tx, ids)
-		if err != nil {
-			return nil, err
-		}
-		held, err := s.held(tx, left)
-		if err == nil && len(held) > 0 {
-			err = errRequestHeld
-		}
-		if err != nil {
-			return nil, err
-		}
-		for batch := range slices.Chunk(left, leadsPerEntry) {
-			if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
-				return nil, err
-			}
-		}
-		return s.closing(tx, r, models.OutcomeErased, nil, "", map[string]any{"leads": len(left)})
+		return s.changeIn(tx, request, func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error) {
+			return s.addErasures(tx, r, ids)
+		})
 	})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	finishing, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
-	err = s.FinishErasures(ctx)
-	if ctx.Err() != nil {
-		return nil // the nodes go on
+	failed := s.FinishErasures(finishing) // may be about other erasures
+	r, err := s.Request(ctx, request)
+	if err != nil || r.Pending == 0 || finishing.Err() != nil { // the nodes finish what is left
+		return err
 	}
-	return err
+	return failed
+}
+
+// addErasures adds entries for the leads of a request to the erasure journal.
+func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.UUID) (edit requestEdit, err error) {
+	if err := s.checkFulfil(r, models.RequestErasure); err != nil {
+		return edit, err
+	}
+	if len(ids) == 0 {
+		return edit, errNothingFound
+	}
+	if err := lockErasures(tx); err != nil {
+		return edit, err
+	}
+	left, err := notFullyErased(tx, ids)
+	if err != nil {
+		return edit, err
+	}
+	switch held, err := s.held(tx, left); {
+	case err != nil:
+		return edit, err
+	case len(held) > 0:
+		return edit, errRequestHeld
+	}
+	for batch := range slices.Chunk(left, leadsPerEntry) {
+		if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
+			return edit, err
+		}
+	}
+	return s.closing(models.OutcomeErased, nil, "", map[string]any{"leads": len(left)}), nil
 }
 
 // finishWithin is how long a user waits until an erasure is finished in the background.
 const finishWithin = 5 * time.Second
 
 // lockLeads locks the leads of a request, in the order of their ids, and returns the ids. It must be called
-// before lockErasures, because an erasure of a single lead also locks its lead first.
+// before lockRequest and lockErasures. An erasure also locks leads first, and then deletes the exports of
+// their requests.
 func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
 	if ids, err = leadsOf(tx, request); err != nil {
 		return nil, err

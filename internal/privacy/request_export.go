@@ -112,7 +112,7 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 	}
 	// The export is recorded before anything is decrypted.
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		return s.logRequest(tx, r.ID, "privacy_request.export", "", map[string]any{"leads": r.Leads})
+		return s.logRequest(tx, r.ID, "privacy_request.export", map[string]any{"leads": r.Leads})
 	})
 	if err != nil {
 		return "", err
@@ -182,14 +182,14 @@ func (s *Service) attachExport(ctx context.Context, request, file uuid.UUID, bef
 		if last, err := lastErasure(tx, request); err != nil || last != before {
 			return cmp.Or(err, error(errErasedMeanwhile))
 		}
-		columns := map[string]any{}
-		if now.Outcome == nil {
-			if columns, err = s.closing(tx, now, models.OutcomeExported, nil, "", nil); err != nil {
-				return err
-			}
+		replaced = now.FileID
+		if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error; err != nil {
+			return err
 		}
-		replaced, columns["file_id"] = now.FileID, file
-		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(columns).Error
+		if now.Outcome != nil {
+			return nil
+		}
+		return s.apply(tx, request, s.closing(models.OutcomeExported, nil, "", map[string]any{}))
 	})
 	return replaced, err
 }
@@ -251,7 +251,7 @@ func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadClo
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.logRequest(tx, r.ID, "privacy_request.download", "", nil) })
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.logRequest(tx, r.ID, "privacy_request.download", nil) })
 	if err != nil {
 		return nil, errors.Join(err, archive.Close())
 	}

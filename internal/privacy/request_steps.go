@@ -12,22 +12,40 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// change locks an open request, calls fn, and updates the columns that fn returns.
-func (s *Service) change(ctx context.Context, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error)) error {
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		r, err := lockRequest(tx, request)
-		if err != nil {
-			return err
-		}
-		if r.Outcome != nil {
-			return errClosed
-		}
-		columns, err := fn(tx, r)
-		if err != nil {
-			return err
-		}
-		return tx.Model(&r).Updates(columns).Error
-	})
+// requestEdit is a change of a request: the columns that it sets, and its audit event.
+type requestEdit struct {
+	action  string
+	columns map[string]any
+	after   map[string]any // in the audit event
+}
+
+// change locks an open request, calls fn, and applies the edit that fn returns.
+func (s *Service) change(ctx context.Context, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error)) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.changeIn(tx, request, fn) })
+}
+
+// changeIn is like change, but uses the caller's transaction.
+func (s *Service) changeIn(tx *gorm.DB, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error)) error {
+	r, err := lockRequest(tx, request)
+	if err != nil {
+		return err
+	}
+	if r.Outcome != nil {
+		return errClosed
+	}
+	edit, err := fn(tx, r)
+	if err != nil {
+		return err
+	}
+	return s.apply(tx, request, edit)
+}
+
+// apply sets the columns of a request and writes the audit event.
+func (s *Service) apply(tx *gorm.DB, request uuid.UUID, e requestEdit) error {
+	if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(e.columns).Error; err != nil {
+		return err
+	}
+	return s.logRequest(tx, request, e.action, e.after)
 }
 
 func lockRequest(tx *gorm.DB, request uuid.UUID) (r models.PrivacyRequest, err error) {
@@ -91,18 +109,17 @@ func (s *Service) CheckIdentity(ctx context.Context, request uuid.UUID, i Identi
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
-		return s.identityColumns(tx, r.ID, i)
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error) {
+		return s.identityEdit(i), nil
 	})
 }
 
-// identityColumns returns the columns that record a check, and writes the audit event.
-func (s *Service) identityColumns(tx *gorm.DB, request uuid.UUID, i Identity) (map[string]any, error) {
+func (s *Service) identityEdit(i Identity) requestEdit {
 	columns := map[string]any{"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": nil, "identity_at": s.clock.Now()}
 	if s.by.Staff != uuid.Nil {
 		columns["identity_by_id"] = s.by.Staff
 	}
-	return columns, s.logRequest(tx, request, "privacy_request.check_identity", "", map[string]any{"identity": i.Check})
+	return requestEdit{"privacy_request.check_identity", columns, map[string]any{"identity": i.Check}}
 }
 
 // CheckAnswer returns the reason why the user cannot export or erase the data of a request, or nil.
@@ -141,16 +158,16 @@ func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) 
 	case reason == "":
 		return invalid("reason", apperr.Required, "Enter the reason that the consumer was told.")
 	}
-	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
 		switch {
 		case r.ExtendedAt != nil:
-			return nil, apperr.New(apperr.Conflict, "extended", "The deadline has already been extended.")
+			return edit, apperr.New(apperr.Conflict, "extended", "The deadline has already been extended.")
 		case s.today().After(r.DueOn):
-			return nil, apperr.New(apperr.Conflict, "overdue", "The deadline has passed, so it can no longer be extended.")
+			return edit, apperr.New(apperr.Conflict, "overdue", "The deadline has passed, so it can no longer be extended.")
 		}
 		due := ExtendedDeadline(r.ReceivedOn)
 		columns := map[string]any{"due_on": due, "extension_reason": reason, "extended_at": s.clock.Now()}
-		return columns, s.logRequest(tx, r.ID, "privacy_request.extend", "", map[string]any{"due_on": due.Format(time.DateOnly)})
+		return requestEdit{"privacy_request.extend", columns, map[string]any{"due_on": due.Format(time.DateOnly)}}, nil
 	})
 }
 
@@ -208,16 +225,16 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 	if c.Note, err = plainNote(c.Note); err != nil {
 		return err
 	}
-	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (map[string]any, error) {
+	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
 		var ground *models.RejectionGround
 		switch c.Outcome {
 		case models.OutcomeNothingFound:
 			var found int64
 			if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", r.ID).Count(&found).Error; err != nil {
-				return nil, err
+				return edit, err
 			}
 			if found > 0 {
-				return nil, errLeadsFound
+				return edit, errLeadsFound
 			}
 		case models.OutcomeRejected:
 			for _, g := range RejectionGrounds(r.Kind) {
@@ -226,27 +243,22 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 				}
 			}
 			if ground == nil {
-				return nil, invalid("ground", apperr.InvalidValue, "Choose one of the grounds.")
+				return edit, invalid("ground", apperr.InvalidValue, "Choose one of the grounds.")
 			}
 		case models.OutcomeWithdrawn:
 		default:
-			return nil, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
+			return edit, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
 		}
-		return s.closing(tx, r, c.Outcome, ground, c.Note, nil)
+		return s.closing(c.Outcome, ground, c.Note, map[string]any{}), nil
 	})
 }
 
-// closing returns the columns that close a request, and writes the audit event.
-func (s *Service) closing(
-	tx *gorm.DB, r models.PrivacyRequest, outcome models.RequestOutcome, ground *models.RejectionGround, note string, after map[string]any,
-) (map[string]any, error) {
-	if after == nil {
-		after = map[string]any{}
-	}
+// closing returns the edit that closes a request. It adds the outcome to the map after.
+func (s *Service) closing(outcome models.RequestOutcome, ground *models.RejectionGround, note string, after map[string]any) requestEdit {
 	after["outcome"] = outcome
 	if ground != nil {
 		after["ground"] = *ground
 	}
-	return map[string]any{"outcome": outcome, "ground": ground, "outcome_note": note, "closed_by": s.by.Name, "closed_at": s.clock.Now()},
-		s.logRequest(tx, r.ID, "privacy_request.close", "", after)
+	columns := map[string]any{"outcome": outcome, "ground": ground, "outcome_note": note, "closed_by": s.by.Name, "closed_at": s.clock.Now()}
+	return requestEdit{"privacy_request.close", columns, after}
 }

@@ -645,3 +645,35 @@ func (r rig) copyLead(t *testing.T, lead uuid.UUID, n int) {
 		lead AS (INSERT INTO leads SELECT (jsonb_populate_record(l, jsonb_build_object('id', new, 'attempt_id', attempt, 'transaction_id', 'tx_' || new))).* FROM leads l, ids WHERE l.id = old)
 		INSERT INTO lead_keys SELECT (jsonb_populate_record(k, jsonb_build_object('lead_id', new))).* FROM lead_keys k, ids WHERE k.lead_id = old`, lead, n)
 }
+
+// The leads of a request can be months apart. Erasing them does not read all pings in between.
+func TestErasureReadsFewPings(t *testing.T) {
+	r := newRig(t)
+	r.deliver(t, contact)
+	const days, perDay = 20, 5000
+	if err := r.DB.EnsurePingPartitions(t.Context(), r.Time.Now(), days+1); err != nil {
+		t.Fatal(err)
+	}
+	r.DB.Exec(t, `INSERT INTO pings SELECT gen_random_uuid(), $1::timestamptz + make_interval(secs => n * 86400.0 / $3), p.id, false, 1, 'GB', 'SW1A 1AA', 'standard', '', '', 'priced', 100, 'GBP', 1, 100
+		FROM generate_series(1, $2::int * $3::int) n, (SELECT id FROM partners LIMIT 1) p`, r.Time.Now(), days, perDay)
+	r.Time.Advance(days * 24 * time.Hour)
+	r.deliver(t, contact)
+	r.DB.Exec(t, `INSERT INTO pings SELECT id, quoted_at, partner_id, sandbox, term_id, country, 'SW1A 1AA', urgency, '', '', 'priced', price_minor, currency, card_version, 100 FROM leads`)
+	request := r.request(t, models.RequestErasure)
+	own := testkit.Open(t, r.DB.AppURL)
+	s := privacy.NewService(own, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{}).By(r.user)
+	if err := s.EraseRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	own.Close() // closing a connection flushes its statistics
+	count := func(what string) int {
+		return testkit.Value[int](t, r.DB, `SELECT coalesce(sum(`+what+`), 0)::int FROM pg_stat_user_tables WHERE relname ~ '^pings_2'`)
+	}
+	testkit.Eventually(t, time.Minute, "the statistics include the erasure", func() bool { return count("n_tup_del") == 2 })
+	if n := count("seq_tup_read + idx_tup_fetch"); n > 4*perDay {
+		t.Errorf("read %d pings, want at most %d", n, 4*perDay)
+	}
+	if _, found := r.state(t, request); found.Erased != 2 {
+		t.Errorf("got %+v", found)
+	}
+}
