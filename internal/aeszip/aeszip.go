@@ -95,7 +95,7 @@ func (w *Writer) Add(name string, content func(io.Writer) error) error {
 		UncompressedSize64: counted.size, CompressedSize64: uint64(saltSize + verifierSize + len(body) + tagSize),
 		Extra: extra(),
 	}
-	h.SetModTime(w.modified) // CreateRaw ignores Modified
+	h.SetModTime(w.modified) //nolint:staticcheck // CreateRaw ignores Modified
 	to, err := w.zip.CreateRaw(h)
 	if err != nil {
 		return err
