@@ -8,6 +8,7 @@ import (
 	"errors"
 	"html/template"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,11 +111,7 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 	if err := s.checkKeys(ctx, r.ID); err != nil {
 		return "", err
 	}
-	// The export is recorded before anything is decrypted.
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		return s.logRequest(tx, r.ID, "privacy_request.export", map[string]any{"leads": r.Leads})
-	})
-	if err != nil {
+	if err := s.recordExport(ctx, r.ID); err != nil {
 		return "", err
 	}
 	by := s.by
@@ -141,6 +138,30 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphr
 		return passphrase, s.files.Delete(ctx, *replaced)
 	}
 	return passphrase, nil
+}
+
+// leadsPerEvent is the maximum number of lead ids in an audit event.
+const leadsPerEvent = 500
+
+// recordExport writes the ids of the exported leads to the audit log, before anything is decrypted. The
+// request, which also contains them, is deleted after some time.
+func (s *Service) recordExport(ctx context.Context, request uuid.UUID) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		ids, err := leadsOf(tx, request)
+		if err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(ids, leadsPerEvent) {
+			exported := make([]string, len(batch))
+			for i, lead := range batch {
+				exported[i] = id.Format(id.Lead, lead)
+			}
+			if err := s.logRequest(tx, request, "privacy_request.export", map[string]any{"leads": exported}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // checkKeys returns an error if this node cannot decrypt all leads of a request, or if the key of one is

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -347,8 +348,8 @@ func TestAccessRequest(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 1 {
 		t.Errorf("got %d files, want 1", n)
 	}
-	if n := r.auditEvents(t, "privacy_request.export", "done"); n != 2 {
-		t.Errorf("got %d audit events, want 2", n)
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'privacy_request.export' AND (after->'leads')::jsonb ? $1`, id.Format(id.Lead, lead)); n != 2 {
+		t.Errorf("got %d audit events with the lead, want 2", n)
 	}
 	r.Time.Advance(privacy.ExportRetention)
 	if _, err := r.OpenExport(ctx, request); rejection(err) != "not_found file_gone" {
