@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -34,7 +36,7 @@ func (h *Handlers) export(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			passphrase, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
+			exported, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
 			f := apperr.As(err)
 			if err != nil && (f == nil || f.Reason != "submitted") {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
@@ -47,8 +49,8 @@ func (h *Handlers) export(k *web.Request) error {
 			}
 			return "", k.ShowSecret(http.StatusOK, view.Exported(view.ExportedView{
 				Shell:       k.Shell("Exported data", allRequests, requestLink(r.ID)),
-				Passphrase:  passphrase,
-				DownloadURL: web.RequestURL(r.ID) + "/export.zip",
+				Passphrase:  exported.Passphrase,
+				DownloadURL: web.RequestURL(r.ID) + "/export.zip?file=" + exported.File.String(),
 				Request:     requestLink(r.ID),
 				Until:       k.Now.Add(privacy.ExportRetention),
 			}))
@@ -62,7 +64,8 @@ func (h *Handlers) download(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	archive, err := h.Privacy.OpenExport(k.R.Context(), r.ID)
+	file, _ := uuid.Parse(k.R.URL.Query().Get("file")) // without one, the latest file
+	archive, err := h.Privacy.By(k.By).OpenExport(k.R.Context(), r.ID, file)
 	if err != nil {
 		return web.OrNotFound(err)
 	}

@@ -63,7 +63,7 @@ func TestAccess(t *testing.T) {
 	r.officer.Post(t, at+"/export", url.Values{"proof": {"wrong"}}).Expect(t, "a wrong password", http.StatusUnprocessableEntity, `data-error="proof"`)
 	p := r.officer.Post(t, at+"/export", proof)
 	secret := passphrase.FindString(p.Body)
-	p.Expect(t, "the passphrase", http.StatusOK, at+`/export.zip"`)
+	p.Expect(t, "the passphrase", http.StatusOK, at+`/export.zip?file=`)
 	if secret == "" || strings.Contains(r.officer.Get(t, at).Body, secret) {
 		t.Error("the passphrase is not shown, or shown again")
 	}

@@ -200,23 +200,23 @@ func personExport() *cobra.Command {
 			}
 		}()
 		return f.run(c, flags, models.RequestAccess, func(s *privacy.Service, r privacy.Request) (any, string, error) {
-			passphrase, err := s.ExportRequest(c.Context(), r.ID)
+			exported, err := s.ExportRequest(c.Context(), r.ID)
 			if err != nil {
 				return nil, "", err
 			}
-			if err := saveExport(c.Context(), s, r.ID, file); err != nil {
+			if err := saveExport(c.Context(), s, r.ID, exported.File, file); err != nil {
 				return nil, "", err
 			}
 			written = true
-			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: passphrase}, passphrase + "\n", nil
+			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
 		}, *asJSON)
 	}
 	return c
 }
 
 // saveExport writes the export of a request to a file.
-func saveExport(ctx context.Context, s *privacy.Service, request uuid.UUID, to *os.File) error {
-	archive, err := s.OpenExport(ctx, request)
+func saveExport(ctx context.Context, s *privacy.Service, request, file uuid.UUID, to *os.File) error {
+	archive, err := s.OpenExport(ctx, request, file)
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,12 @@ const (
 	exportStored = "Contact data is stored until it is erased. The lead's ID, its price, and the fact and time of your consent are kept as business records."
 )
 
+// Exported is the result of an export.
+type Exported struct {
+	File       uuid.UUID
+	Passphrase string // of this file
+}
+
 // ExportRequest writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
 // and returns its passphrase, which is not stored. The first export closes the request. The file is stored for
 // ExportRetention.
@@ -94,50 +100,49 @@ const (
 // Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
 // if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
 // Unavailable if the keys cannot be used or are missing, and those of CheckJournal.
-func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (passphrase string, err error) {
+func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Exported, err error) {
 	if err := s.CheckJournal(ctx); err != nil {
-		return "", err
+		return e, err
 	}
 	r, err := s.Request(ctx, request)
 	if err != nil {
-		return "", err
+		return e, err
 	}
 	if err := s.checkExport(r.PrivacyRequest); err != nil {
-		return "", err
+		return e, err
 	}
 	if r.Leads == 0 {
-		return "", errNothingFound
+		return e, errNothingFound
 	}
 	if err := s.checkKeys(ctx, r.ID); err != nil {
-		return "", err
+		return e, err
 	}
 	if err := s.recordExport(ctx, r.ID); err != nil {
-		return "", err
+		return e, err
 	}
 	by := s.by
 	by.Form = audit.Submission{} // it has been recorded
 	s = s.By(by)
 	before, err := lastErasure(s.db.Gorm.WithContext(ctx), r.ID)
 	if err != nil {
-		return "", postgres.Translate(err)
+		return e, postgres.Translate(err)
 	}
 	data, err := s.personalData(ctx, r)
 	if err != nil {
-		return "", err
+		return e, err
 	}
-	passphrase = aeszip.NewPassphrase()
-	file, err := s.writeExport(ctx, data, passphrase)
-	if err != nil {
-		return "", err
+	e.Passphrase = aeszip.NewPassphrase()
+	if e.File, err = s.writeExport(ctx, data, e.Passphrase); err != nil {
+		return Exported{}, err
 	}
-	replaced, err := s.attachExport(ctx, r.ID, file, before)
+	replaced, err := s.attachExport(ctx, r.ID, e.File, before)
 	if err != nil {
-		return "", errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), file))
+		return Exported{}, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), e.File))
 	}
 	if replaced != nil {
-		return passphrase, s.files.Delete(ctx, *replaced)
+		return e, s.files.Delete(ctx, *replaced)
 	}
-	return passphrase, nil
+	return e, nil
 }
 
 // leadsPerEvent is the maximum number of lead ids in an audit event.
@@ -255,9 +260,10 @@ func (s *Service) writeExport(ctx context.Context, data personalData, passphrase
 	return to.ID, nil
 }
 
-// OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. It
-// returns a Conflict error if there is no file, and a NotFound error if the file has expired.
-func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadCloser, error) {
+// OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. If
+// file is not uuid.Nil, it must be that file. It returns a Conflict error if there is no file or another file,
+// and a NotFound error if the file has expired.
+func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.ReadCloser, error) {
 	if err := s.CheckJournal(ctx); err != nil {
 		return nil, err
 	}
@@ -267,6 +273,9 @@ func (s *Service) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadClo
 	}
 	if r.FileID == nil {
 		return nil, apperr.New(apperr.Conflict, "no_export", "There is no export of this request, or its file was deleted. Export the data again.")
+	}
+	if file != uuid.Nil && file != *r.FileID {
+		return nil, apperr.New(apperr.Conflict, "export_replaced", "The data was exported again after this passphrase was shown. Export it once more to get a file and its passphrase.")
 	}
 	archive, err := s.files.Open(ctx, *r.FileID)
 	if err != nil {

@@ -2,6 +2,7 @@ package privacy_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -41,6 +42,17 @@ func (r rig) request(t *testing.T, kind models.PrivacyRequestKind) uuid.UUID {
 		t.Fatal(err)
 	}
 	return created.ID
+}
+
+// ExportRequest returns the passphrase of an export.
+func (r rig) ExportRequest(ctx context.Context, request uuid.UUID) (string, error) {
+	e, err := r.Service.ExportRequest(ctx, request)
+	return e.Passphrase, err
+}
+
+// OpenExport opens the latest export of a request.
+func (r rig) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadCloser, error) {
+	return r.Service.OpenExport(ctx, request, uuid.Nil)
 }
 
 func (r rig) state(t *testing.T, request uuid.UUID) (outcome string, found privacy.Request) {
@@ -345,6 +357,9 @@ func TestAccessRequest(t *testing.T) {
 		t.Fatalf("exported again: %v", err)
 	}
 	r.download(t, request, again)
+	if _, err := r.Service.OpenExport(ctx, request, uuid.New()); rejection(err) != "conflict export_replaced" {
+		t.Errorf("the file of an earlier export: got %v", err)
+	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 1 {
 		t.Errorf("got %d files, want 1", n)
 	}

@@ -50,7 +50,7 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 		t.Error("the page does not show the passphrase")
 	}
 	check(p, "request-exported")
-	p.Click(`a[href^="/privacy/requests/pr_"]:not([href$=".zip"])`)
+	p.Click(`a[href^="/privacy/requests/pr_"]:not([href*=".zip"])`)
 	check(p, "request-answered")
 
 	create("erasure")
