@@ -35,8 +35,8 @@ func (h *Handlers) erase(k *web.Request) error {
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			_, err := h.Privacy.By(k.By).Erase(k.R.Context(), k.Scope, asked)
-			if failed := failure(err); failed != nil {
-				return "", showFailure(k, failed, show)
+			if failed := web.Failure(err); failed != nil {
+				return "", web.ShowFailure(k, failed, show)
 			}
 			return web.LeadURL(lead), err
 		},
@@ -72,7 +72,7 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 		Errors: r.Errors,
 	}
 	for _, one := range privacy.ErasureReasons {
-		v.Reasons = append(v.Reasons, reasonOption(string(one.Reason), one.Label))
+		v.Reasons = append(v.Reasons, web.ReasonOption(string(one.Code), one.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	return k.Show(status, view.Erase(v))

@@ -63,8 +63,8 @@ func (h *Handlers) evidence(k *web.Request) error {
 			content, err := h.Evidence.By(k.By).Create(k.R.Context(), k.Scope, evidence.Request{
 				Lead: r.lead.ID, Return: r.object, Amounts: k.MayAt(web.ReadPayouts, r.lead.PartnerID), Contact: contact,
 			})
-			if failed := failure(err); failed != nil {
-				return "", showFailure(k, failed, show)
+			if failed := web.Failure(err); failed != nil {
+				return "", web.ShowFailure(k, failed, show)
 			}
 			if err != nil {
 				return "", web.OrNotFound(err)
@@ -98,7 +98,7 @@ func (h *Handlers) showEvidence(k *web.Request, status int, r evidenceRequest, r
 			return err
 		}
 		for _, f := range fields {
-			v.Fields = append(v.Fields, privacy.FieldLabel(f))
+			v.Fields = append(v.Fields, privacy.Fields.Label(f))
 		}
 	}
 	v.Contact = ui.Option{Value: "yes", Label: "Include contact data", Selected: k.R.PostForm.Get("contact") != ""}

@@ -25,16 +25,10 @@ var leadKeys = []ui.Option{
 }
 
 func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.FindForm {
-	countries := []ui.Option{{Label: "None (the number starts with +)"}}
-	for i := range h.Prices.Markets().Len() {
-		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
-			countries = append(countries, ui.Option{Value: m.Code, Label: m.Name})
-		}
-	}
 	return view.FindForm{
 		By:        web.SelectOption(leadKeys, by),
 		Value:     value,
-		Countries: web.SelectOption(countries, country),
+		Countries: web.PhoneCountries(h.Prices.Markets(), country),
 		Errors:    mistakes,
 	}
 }

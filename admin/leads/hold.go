@@ -35,8 +35,8 @@ func (h *Handlers) hold(k *web.Request) error {
 		Errors: mistakes(err),
 		Do: func() (string, error) {
 			_, err := h.Privacy.By(k.By).PlaceHold(k.R.Context(), k.Scope, asked)
-			if failed := failure(err); failed != nil {
-				return "", showFailure(k, failed, show)
+			if failed := web.Failure(err); failed != nil {
+				return "", web.ShowFailure(k, failed, show)
 			}
 			return web.LeadURL(l.ID), err
 		},

@@ -143,8 +143,8 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 	}
 	for _, r := range all {
 		step := view.Step{
-			At: r.At, Event: "revealed", What: "Revealed: " + privacy.FieldLabel(r.Field), Reason: string(r.Reason),
-			Detail: "By " + r.Actor + ", " + privacy.ReasonLabel(r.Reason),
+			At: r.At, Event: "revealed", What: "Revealed: " + privacy.Fields.Label(r.Field), Reason: string(r.Reason),
+			Detail: "By " + r.Actor + ", " + privacy.Reasons.Label(r.Reason),
 		}
 		if r.Note != "" && (k.MayAt(web.RevealLeads, l.PartnerID) || k.MayAt(web.VerifyAudit, l.PartnerID)) {
 			step.Detail += ". " + r.Note

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
@@ -48,15 +47,15 @@ func (h *Handlers) reveal(k *web.Request) error {
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
-			if failed := failure(err); failed != nil {
-				return "", showFailure(k, failed, show)
+			if failed := web.Failure(err); failed != nil {
+				return "", web.ShowFailure(k, failed, show)
 			}
 			if err != nil {
 				return "", err
 			}
 			k.W.Header().Set("Refresh", strconv.Itoa(int(revealedFor.Seconds()))+"; url="+web.LeadURL(lead))
 			return "", k.ShowSecret(http.StatusOK, view.Revealed(view.RevealedView{
-				Shell:   k.Shell(ui.Sentence(privacy.FieldLabel(asked.Field)), allLeads, leadLink(lead)),
+				Shell:   k.Shell(ui.Sentence(privacy.Fields.Label(asked.Field)), allLeads, leadLink(lead)),
 				Field:   string(asked.Field),
 				Value:   readable(asked.Field, value),
 				Until:   k.Now.Add(revealedFor),
@@ -74,22 +73,6 @@ func mistakes(err error) ui.Errors {
 		return ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
 	}
 	return nil
-}
-
-// failure returns err if the platform caused it, and nil if the user did.
-func failure(err error) *apperr.Error {
-	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
-		return f
-	}
-	return nil
-}
-
-func showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error) error {
-	web.LogError(k, f)
-	k.By.Form = audit.Submission{} // so that the form can be submitted again
-	return show(web.Rejected{
-		Status: web.Status(f), StepUp: web.StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
-	})
 }
 
 // notErased returns the lead id in the URL. It returns web.ErrNotFound if the lead does not exist, is
@@ -120,22 +103,14 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 		Errors: r.Errors,
 	}
 	for _, one := range privacy.Fields {
-		v.Fields = append(v.Fields, ui.Option{Value: string(one.Field), Label: ui.Sentence(one.Label)})
+		v.Fields = append(v.Fields, ui.Option{Value: string(one.Code), Label: ui.Sentence(one.Label)})
 	}
 	v.Fields = web.SelectOption(v.Fields, field)
 	for _, one := range privacy.Reasons {
-		v.Reasons = append(v.Reasons, reasonOption(string(one.Reason), one.Label))
+		v.Reasons = append(v.Reasons, web.ReasonOption(string(one.Code), one.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	return k.Show(status, view.Reveal(v))
-}
-
-func reasonOption(code, label string) ui.Option {
-	option := ui.Option{Value: code, Label: ui.Sentence(label)}
-	if code == "other" {
-		option.Hint = "Describe it in the note."
-	}
-	return option
 }
 
 func leadLink(lead uuid.UUID) ui.Link {

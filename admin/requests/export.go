@@ -42,7 +42,7 @@ func (h *Handlers) export(k *web.Request) error {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
 			}
 			if f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", h.showFailure(k, f, show)
+				return "", web.ShowFailure(k, f, show)
 			}
 			if err != nil {
 				return "", err

@@ -25,7 +25,7 @@ func (h *Handlers) newPage(k *web.Request) error {
 func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.NewView{
 		Shell:     k.Shell("New privacy request", allRequests),
-		Countries: []ui.Option{{Label: "None (the number starts with +)"}},
+		Countries: web.PhoneCountries(h.Prices.Markets(), f.Get("country")),
 		Received:  web.Short(f.Get("received_on")), Email: web.Short(f.Get("email")), Phone: web.Short(f.Get("phone")),
 		LeadIDs: f.Get("leads"), Reference: f.Get("reference"),
 		Errors: mistakes,
@@ -34,12 +34,6 @@ func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui
 		v.Kinds = append(v.Kinds, ui.Option{Value: string(kind), Label: ui.Sentence(kindLabels[kind])})
 	}
 	v.Kinds = web.SelectOption(v.Kinds, f.Get("kind"))
-	for i := range h.Prices.Markets().Len() {
-		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
-			v.Countries = append(v.Countries, ui.Option{Value: m.Code, Label: m.Name})
-		}
-	}
-	v.Countries = web.SelectOption(v.Countries, f.Get("country"))
 	return k.Show(status, view.New(v))
 }
 

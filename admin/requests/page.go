@@ -60,7 +60,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	}
 	if r.Identity != nil {
 		v.Identity = view.Identity{
-			Label: ui.Sentence(privacy.IdentityCheckLabel(*r.Identity)), Note: r.IdentityNote, By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
+			Label: ui.Sentence(privacy.IdentityChecks.Label(*r.Identity)), Note: r.IdentityNote, By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
 		}
 	}
 	if r.ClosedBy != nil {

@@ -33,7 +33,7 @@ func (h *Handlers) steps() []*step {
 			title: "Identity check", show: view.CheckIdentity,
 			fill: func(k *web.Request, r privacy.Request, v *view.StepView) {
 				for _, one := range privacy.IdentityChecks {
-					v.Options = append(v.Options, reasonOption(string(one.Check), one.Label))
+					v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
 				}
 				chosen := k.R.PostForm.Get("identity")
 				if r.Identity != nil && k.R.Method == http.MethodGet {
@@ -119,7 +119,7 @@ func (s *step) submit(k *web.Request) error {
 		Do: func() (string, error) {
 			err := s.do(k.R.Context(), s.h.Privacy.By(k.By), k, r.ID)
 			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", s.h.showFailure(k, f, show)
+				return "", web.ShowFailure(k, f, show)
 			}
 			return web.RequestURL(r.ID), err
 		},
@@ -146,19 +146,4 @@ func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title strin
 		StepUp:  shown.StepUp,
 		Errors:  shown.Errors,
 	}
-}
-
-// showFailure shows why the platform, not the user, is the reason that a form failed.
-func (h *Handlers) showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error) error {
-	web.LogError(k, f)
-	return show(web.Rejected{Status: web.Status(f), StepUp: web.StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}}})
-}
-
-// reasonOption returns the option for a check. The check "other" must be described in the note.
-func reasonOption(code, label string) ui.Option {
-	option := ui.Option{Value: code, Label: ui.Sentence(label)}
-	if code == string(models.IdentityOther) {
-		option.Hint = "Describe it in the note."
-	}
-	return option
 }

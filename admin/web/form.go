@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -87,6 +88,21 @@ func Submit(k *Request, f Form) error {
 		return k.Redirect(next)
 	}
 	return nil
+}
+
+// Failure returns err if the platform caused it, and nil if the user did.
+func Failure(err error) *apperr.Error {
+	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
+		return f
+	}
+	return nil
+}
+
+// ShowFailure logs an error and shows it in a form, which can then be submitted again.
+func ShowFailure(k *Request, f *apperr.Error, show func(Rejected) error) error {
+	LogError(k, f)
+	k.By.Form = audit.Submission{}
+	return show(Rejected{Status: Status(f), StepUp: StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}}})
 }
 
 // Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -37,6 +38,26 @@ func SelectOption(options []ui.Option, value string) []ui.Option {
 		options[i].Selected = options[i].Value == value
 	}
 	return options
+}
+
+// ReasonOption returns the option for a reason. The reason "other" must be described in the form's note.
+func ReasonOption(code, label string) ui.Option {
+	option := ui.Option{Value: code, Label: ui.Sentence(label)}
+	if code == "other" {
+		option.Hint = "Describe it in the note."
+	}
+	return option
+}
+
+// PhoneCountries returns the options for the country of a phone number, with the given one selected.
+func PhoneCountries(markets *pricingrules.Markets, country string) []ui.Option {
+	all := []ui.Option{{Label: "None (the number starts with +)"}}
+	for i := range markets.Len() {
+		if m := markets.At(i); len(m.Code) == 2 {
+			all = append(all, ui.Option{Value: m.Code, Label: m.Name})
+		}
+	}
+	return SelectOption(all, country)
 }
 
 // IsFiltered reports whether the query has a value for any of the named filters.

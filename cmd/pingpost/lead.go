@@ -133,8 +133,8 @@ func leadReveal() *cobra.Command {
 		Args: exactly(1, "the lead's ID, which starts with ld_"),
 	}
 	flags := newDBFlags(c)
-	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields, func(f privacy.Field) models.ContactField { return f.Field }))
-	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.Reasons, func(r privacy.Reason) models.RevealReason { return r.Reason }))
+	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields))
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.Reasons))
 	note := c.Flags().String("note", "", "a note about the reason; required if the reason is \"other\"")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -189,7 +189,7 @@ stay. This cannot be undone.`,
 		Args: exactly(1, "the lead's ID, which starts with ld_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons, func(r privacy.ErasureReason) models.ErasureReason { return r.Reason }))
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons))
 	note := c.Flags().String("note", "", "a note about the reason, which must not identify the consumer; required for the reason other")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -226,11 +226,11 @@ func printable(text string) string {
 	}, text)
 }
 
-// list formats the codes of the given options, such as "email, name or phone".
-func list[T any, C ~string](all []T, code func(T) C) string {
+// list formats the codes that can be chosen, such as "email, name or phone".
+func list[C ~string](all privacy.Choices[C]) string {
 	var codes []string
 	for _, one := range all {
-		codes = append(codes, string(code(one)))
+		codes = append(codes, string(one.Code))
 	}
 	last := len(codes) - 1
 	return strings.Join(codes[:last], ", ") + " or " + codes[last]

@@ -106,7 +106,7 @@ type requestFlags struct {
 func newRequestFlags(c *cobra.Command) *requestFlags {
 	f := &requestFlags{termFlags: newTermFlags(c)}
 	c.Flags().StringVar(&f.identity, "identity", "", "how the consumer's identity was checked, `HOW`: "+
-		list(privacy.IdentityChecks, func(o privacy.IdentityCheck) models.IdentityCheck { return o.Check }))
+		list(privacy.IdentityChecks))
 	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
 	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
 	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")

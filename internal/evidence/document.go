@@ -169,8 +169,8 @@ func (s *Service) addContact(ctx context.Context, sc scope.Scope, d *pack.Docume
 		return err
 	}
 	for _, f := range privacy.Fields {
-		if value, ok := values[f.Field]; ok {
-			d.Contact = append(d.Contact, pack.Field{Field: string(f.Field), Label: f.Label, Value: value})
+		if value, ok := values[f.Code]; ok {
+			d.Contact = append(d.Contact, pack.Field{Field: string(f.Code), Label: f.Label, Value: value})
 		}
 	}
 	if len(d.Contact) == 0 {

@@ -21,7 +21,7 @@ import (
 )
 
 // ErasureReasons lists the reasons for an erasure.
-var ErasureReasons = []ErasureReason{
+var ErasureReasons = Choices[models.ErasureReason]{
 	{models.EraseForRequest, "at the consumer's request"},
 	{models.EraseForComplaint, "after a complaint"},
 	{models.EraseForNoConsent, "the consumer did not consent"},
@@ -32,23 +32,12 @@ var ErasureReasons = []ErasureReason{
 // retentionLabel is the label of the reason that staff cannot choose.
 const retentionLabel = "the retention period has passed"
 
-// ErasureReason is a reason for an erasure with its label.
-type ErasureReason struct {
-	Reason models.ErasureReason
-	Label  string
-}
-
 // ErasureReasonLabel returns the label of a reason, or "" if there is no such reason.
 func ErasureReasonLabel(r models.ErasureReason) string {
-	for _, one := range ErasureReasons {
-		if one.Reason == r {
-			return one.Label
-		}
-	}
 	if r == models.EraseForRetention {
 		return retentionLabel
 	}
-	return ""
+	return ErasureReasons.Label(r)
 }
 
 // Erasure is a request to erase a lead's personal data.
@@ -80,7 +69,7 @@ func (e Erasure) Check() (Erasure, error) {
 		return e, err
 	}
 	switch {
-	case ErasureReasonLabel(e.Reason) == "" || e.Reason == models.EraseForRetention:
+	case ErasureReasons.Label(e.Reason) == "":
 		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	case e.Reason == models.EraseForOther && e.Note == "":
 		err = invalid("note", apperr.Required, "Describe the reason.")

@@ -368,6 +368,6 @@ var exportHTML string
 
 var exportPage = template.Must(template.New("export").Funcs(template.FuncMap{
 	"utc":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
-	"field":  func(f models.ContactField) string { return FieldLabel(f) },
-	"reason": func(r models.RevealReason) string { return ReasonLabel(r) },
+	"field":  Fields.Label,
+	"reason": Reasons.Label,
 }).Parse(exportHTML))

@@ -57,27 +57,11 @@ func lockRequest(tx *gorm.DB, request uuid.UUID) (r models.PrivacyRequest, err e
 }
 
 // IdentityChecks lists how a consumer's identity can be checked.
-var IdentityChecks = []IdentityCheck{
+var IdentityChecks = Choices[models.IdentityCheck]{
 	{models.IdentityReply, "the consumer wrote from the email address of the leads"},
 	{models.IdentityCall, "the consumer was called at the phone number of the leads"},
 	{models.IdentityDocument, "the consumer showed an identity document"},
 	{models.IdentityOther, "in another way"},
-}
-
-// IdentityCheck is a way to check a consumer's identity, with its label.
-type IdentityCheck struct {
-	Check models.IdentityCheck
-	Label string
-}
-
-// IdentityCheckLabel returns the label of a check, or "" if there is no such check.
-func IdentityCheckLabel(c models.IdentityCheck) string {
-	for _, one := range IdentityChecks {
-		if one.Check == c {
-			return one.Label
-		}
-	}
-	return ""
 }
 
 // Identity is how the consumer's identity was checked.
@@ -93,7 +77,7 @@ func (i Identity) valid() (Identity, error) {
 		return i, err
 	}
 	switch {
-	case IdentityCheckLabel(i.Check) == "":
+	case IdentityChecks.Label(i.Check) == "":
 		err = invalid("identity", apperr.InvalidValue, "Choose how the identity was checked.")
 	case i.Check == models.IdentityOther && i.Note == "":
 		err = invalid("note", apperr.Required, "Describe how the identity was checked.")

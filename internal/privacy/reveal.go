@@ -18,14 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Field is a field of a contact record with its label.
-type Field struct {
-	Field models.ContactField
-	Label string
-}
-
 // Fields lists the fields of a contact record.
-var Fields = []Field{
+var Fields = Choices[models.ContactField]{
 	{models.ContactEmail, "email address"},
 	{models.ContactName, "name"},
 	{models.ContactPhone, "phone number"},
@@ -34,39 +28,13 @@ var Fields = []Field{
 	{models.ContactAnswers, "form answers"},
 }
 
-// FieldLabel returns the label of a field, or "" if there is no such field.
-func FieldLabel(f models.ContactField) string {
-	for _, one := range Fields {
-		if one.Field == f {
-			return one.Label
-		}
-	}
-	return ""
-}
-
-// Reason is a reason for a reveal with its label.
-type Reason struct {
-	Reason models.RevealReason
-	Label  string
-}
-
 // Reasons lists the reasons for a reveal.
-var Reasons = []Reason{
+var Reasons = Choices[models.RevealReason]{
 	{models.RevealForReturn, "to decide a return"},
 	{models.RevealForComplaint, "to answer a complaint"},
 	{models.RevealForRequest, "at the consumer's request"},
 	{models.RevealForLegal, "for legal proceedings or an authority"},
 	{models.RevealForOther, "for another reason"},
-}
-
-// ReasonLabel returns the label of a reason for a reveal, or "" if there is no such reason.
-func ReasonLabel(r models.RevealReason) string {
-	for _, one := range Reasons {
-		if one.Reason == r {
-			return one.Label
-		}
-	}
-	return ""
 }
 
 // Reveal is a request to view one field of a lead's contact record.
@@ -124,9 +92,9 @@ func (r Reveal) Check() (Reveal, error) {
 		return r, err
 	}
 	switch {
-	case FieldLabel(r.Field) == "":
+	case Fields.Label(r.Field) == "":
 		err = invalid("field", apperr.InvalidValue, "Choose one of the fields.")
-	case ReasonLabel(r.Reason) == "":
+	case Reasons.Label(r.Reason) == "":
 		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	case r.Reason == models.RevealForOther && r.Note == "":
 		err = invalid("note", apperr.Required, "Describe the reason.")
