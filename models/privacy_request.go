@@ -81,7 +81,7 @@ type PrivacyRequestLead struct {
 	PartnerID uuid.UUID
 }
 
-// PrivacyRequestNotice records that a partner was told about an erasure.
+// PrivacyRequestNotice records that a partner was notified of an erasure.
 type PrivacyRequestNotice struct {
 	RequestID  uuid.UUID `gorm:"primaryKey"`
 	PartnerID  uuid.UUID `gorm:"primaryKey"`

@@ -93,7 +93,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 // shownLeads is the number of leads that the page of a request lists.
 const shownLeads = 50
 
-// addLeads adds the leads that were found, and the partners to tell about an erasure.
+// addLeads adds the leads that were found, and the partners to notify of an erasure.
 func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestView) error {
 	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	})
 }
 
-// recordNotice records that a partner was told about an erasure.
+// recordNotice records that a partner was notified of an erasure.
 func (h *Handlers) recordNotice(k *web.Request) error {
 	r, err := h.request(k)
 	if err != nil {

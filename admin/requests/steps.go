@@ -79,7 +79,7 @@ func (h *Handlers) steps() []*step {
 func fillClose(k *web.Request, r privacy.Request, v *view.StepView) {
 	f := k.R.PostForm
 	if r.Leads == 0 {
-		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was told so"})
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was informed"})
 	}
 	v.Options = web.SelectOption(append(v.Options,
 		ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"},

@@ -90,7 +90,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"privacy_request.download":       "download personal data",
 	"privacy_request.export":         "export personal data",
 	"privacy_request.extend":         "extend deadline of privacy request",
-	"privacy_request.notify":         "tell partner about erasure",
+	"privacy_request.notify":         "mark partner as notified",
 	"pricing.create":                 "create draft",
 	"pricing.discard":                "discard draft",
 	"pricing.edit":                   "edit draft",

@@ -159,12 +159,12 @@ func (s *Service) RequestReceipts(ctx context.Context, request uuid.UUID) (all [
 	return s.receipts(ctx, erased)
 }
 
-// PartnerNotice is a partner whose leads were erased for a request, and when the partner was told.
+// PartnerNotice is a partner whose leads were erased for a request, and when the partner was notified.
 type PartnerNotice struct {
 	Partner    uuid.UUID
 	Leads      int
 	NotifiedBy string
-	NotifiedAt time.Time // zero if the partner has not been told yet
+	NotifiedAt time.Time // zero if the partner has not been notified yet
 }
 
 // Notices returns the partners of a request's leads.
@@ -188,7 +188,7 @@ func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []Partner
 	return all, postgres.Translate(err)
 }
 
-// RecordNotice records that a partner was told about the erasure of its leads. Recording it again changes
+// RecordNotice records that a partner was notified of the erasure of its leads. Recording it again changes
 // nothing.
 //
 // Errors: NotFound if the request has no leads of this partner, and Conflict if nothing was erased for it.

@@ -140,7 +140,7 @@ func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) 
 	case err != nil:
 		return err
 	case reason == "":
-		return invalid("reason", apperr.Required, "Enter the reason that the consumer was told.")
+		return invalid("reason", apperr.Required, "Enter the reason that you gave the consumer.")
 	}
 	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
 		switch {
@@ -155,7 +155,7 @@ func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) 
 	})
 }
 
-// RejectionGround is a ground for refusing a request, with its label.
+// RejectionGround is a ground for rejecting a request, with its label.
 type RejectionGround struct {
 	Ground models.RejectionGround
 	Label  string

@@ -61,7 +61,7 @@ type FoundLead struct {
 	Partner string
 }
 
-// Notice is a partner whose leads were erased, and when it was told. At is zero if it has not been told.
+// Notice is a partner whose leads were erased, and when it was notified. At is zero if it was not notified.
 type Notice struct {
 	Partner, ID string
 	Leads       int
@@ -658,7 +658,7 @@ func closeLabel(leads int) string {
 	return "Reject or close"
 }
 
-var noticeColumns = []ui.Column{{Label: "Partner"}, {Label: "Leads", Number: true}, {Label: "Told"}, {Label: "Action", NoLabel: true}}
+var noticeColumns = []ui.Column{{Label: "Partner"}, {Label: "Leads", Number: true}, {Label: "Notified"}, {Label: "Action", NoLabel: true}}
 
 func notices(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -681,7 +681,7 @@ func notices(v RequestView) templ.Component {
 			templ_7745c5c3_Var25 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section\" aria-labelledby=\"notices\"><h2 id=\"notices\" class=\"mb-2\">Partners to tell</h2><p class=\"hint mb-2 max-w-3xl\">Each partner that sent one of these leads has its own copy. Tell the partner which leads to erase (GDPR, article 19), and record it here. Tell the buyers of these leads, too.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section\" aria-labelledby=\"notices\"><h2 id=\"notices\" class=\"mb-2\">Partners to notify</h2><p class=\"hint mb-2 max-w-3xl\">Each partner that sent one of these leads has its own copy. Tell the partner which leads to erase (GDPR, article 19), and mark the partner as notified here. Notify the buyers of these leads, too.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -818,7 +818,7 @@ func notices(v RequestView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("Told").Render(templ.WithChildren(ctx, templ_7745c5c3_Var32), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Notified").Render(templ.WithChildren(ctx, templ_7745c5c3_Var32), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -869,7 +869,7 @@ func notices(v RequestView) templ.Component {
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
-							templ_7745c5c3_Err = ui.Submit("", "Mark as told").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Submit("", "Mark as notified").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -893,7 +893,7 @@ func notices(v RequestView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Partners to tell", noticeColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Partners to notify", noticeColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -379,7 +379,7 @@ func Extend(v StepView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reason", Label: "The reason that the consumer was told", Type: "textarea", Value: v.Text, Hint: "The reason must not identify the consumer.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reason", Label: "The reason that you gave the consumer", Type: "textarea", Value: v.Text, Hint: "The reason must not identify the consumer.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -435,7 +435,7 @@ func Close(v StepView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "ground", Label: "Ground of a rejection", Type: "select", Optional: true, OptionalNote: "required to reject", Options: v.Grounds, Hint: "Tell the consumer the ground, and that they can complain to a data protection authority or go to court (GDPR, article 12(4)).", Error: v.Errors.For("ground")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "ground", Label: "Ground for a rejection", Type: "select", Optional: true, OptionalNote: "required to reject", Options: v.Grounds, Hint: "Tell the consumer the ground, and that they can complain to a data protection authority or go to court (GDPR, article 12(4)).", Error: v.Errors.For("ground")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
