@@ -65,12 +65,26 @@ type Consent struct {
 	PartnerID        uuid.UUID
 	Acknowledged     bool
 	AcknowledgedAt   *time.Time
-	DisclosureText   *string
+	DisclosureDigest []byte  // identifies the Disclosure; nil if the partner sent no text
+	DisclosureText   *string // nil in the database, except in consents of earlier versions
 	RecipientHash    *string
 	FormCertURL      *string `gorm:"column:form_cert_url"`
 	ThirdPartyLeadID *string
 	Sandbox          bool
 	ReceivedAt       time.Time
+}
+
+// Disclosure is a text that consumers agreed to. Each different text is stored once.
+type Disclosure struct {
+	ID           uuid.UUID `gorm:"primaryKey"`
+	Digest       []byte    // SHA-256 of the text that the partner sent
+	Text         string
+	PartnerID    uuid.UUID // the first partner that sent it
+	FirstUsedAt  time.Time
+	Standard     bool // so many people agreed to it that it cannot identify one of them
+	ReplacedAt   *time.Time
+	ReplacedBy   string // "" if the text was not replaced
+	ReplacedByID *uuid.UUID
 }
 
 // LeadEventKind is the kind of an event in a lead's timeline.

@@ -26,9 +26,10 @@ type Details struct {
 	QuotedFor   string // the name of the partner that the quote was made for; "" if none
 	Secret      Secret // zero if the post was not signed
 	Envelope    Sizes
-	ByEmail     bool // can be found by email address
-	ByPhone     bool // can be found by phone number
-	Consent     models.Consent
+	ByEmail     bool               // can be found by email address
+	ByPhone     bool               // can be found by phone number
+	Consent     models.Consent     // with the disclosure text
+	Disclosure  models.Disclosure  // zero if the partner sent no text, or the lead was erased
 	Events      []models.LeadEvent // oldest first
 }
 
@@ -66,6 +67,12 @@ func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Det
 	db := o.db.Gorm.WithContext(ctx)
 	if err := db.Where("lead_id = ?", lead).Limit(1).Find(&f.Consent).Error; err != nil {
 		return Details{}, postgres.Translate(err)
+	}
+	if f.Consent.DisclosureDigest != nil {
+		if err := db.Where("digest = ?", f.Consent.DisclosureDigest).Limit(1).Find(&f.Disclosure).Error; err != nil {
+			return Details{}, postgres.Translate(err)
+		}
+		f.Consent.DisclosureText = &f.Disclosure.Text
 	}
 	if err := db.Where("lead_id = ?", lead).Order("id").Find(&f.Events).Error; err != nil {
 		return Details{}, postgres.Translate(err)

@@ -75,16 +75,17 @@ func keyColumns() []column {
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
-		newColumn("disclosure_text", "text", func(d *Delivery) *string { return d.Consent.DisclosureText }),
+		newColumn("disclosure_digest", "bytea", func(d *Delivery) []byte { return digestOf(d.Consent.DisclosureText) }),
 		newColumn("recipient_hash", "text", func(d *Delivery) *string { return d.Consent.RecipientHash }),
 		newColumn("form_cert_url", "text", func(d *Delivery) *string { return d.Consent.FormCertURL }),
 		newColumn("third_party_lead_id", "text", func(d *Delivery) *string { return d.Consent.ThirdPartyLeadID }),
 	}
 }
 
-// childColumns returns the columns of a post's ledger entry and event.
+// childColumns returns the columns of a post's disclosure text, ledger entry and event.
 func childColumns() []column {
 	return []column{
+		newColumn("disclosure_text", "text", func(d *Delivery) *string { return d.Consent.DisclosureText }),
 		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
 		accrual("reference", "text", func(e models.LedgerEntry) string { return e.Reference }),
 		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
@@ -174,6 +175,19 @@ WITH post AS MATERIALIZED (
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
 	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (attempt_id)
+), wording AS MATERIALIZED (
+	SELECT DISTINCT ON (disclosure_digest) disclosure_digest, disclosure_text, partner_id, received_at
+	FROM post JOIN lead USING (attempt_id) WHERE disclosure_digest IS NOT NULL ORDER BY disclosure_digest
+), unusual AS MATERIALIZED (
+	SELECT * FROM wording WHERE (SELECT standard FROM disclosures WHERE digest = disclosure_digest) IS NOT TRUE
+), disclosure AS (
+	INSERT INTO disclosures (digest, text, partner_id, first_used_at)
+	SELECT disclosure_digest, disclosure_text, partner_id, received_at FROM unusual
+	WHERE pg_advisory_xact_lock_shared(hashtext('disclosures'), disclosure_lock(disclosure_digest)) IS NOT NULL
+	ON CONFLICT (digest) DO NOTHING
+), disclosure_use AS (
+	INSERT INTO disclosure_uses (lead_id, digest)
+	SELECT id, disclosure_digest FROM post JOIN lead USING (attempt_id) JOIN unusual USING (disclosure_digest)
 ), accrual AS (
 	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at

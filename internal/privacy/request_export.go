@@ -317,13 +317,14 @@ func (s *Service) personalData(ctx context.Context, r Request) (personalData, er
 }
 
 const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
-		c.lead_id IS NOT NULL, c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+		c.lead_id IS NOT NULL, c.acknowledged_at, coalesce(d.text, c.disclosure_text), c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
 		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason) ORDER BY v.at)
 			FROM lead_reveals v WHERE v.lead_id = l.id)
 	FROM leads l JOIN partners p ON p.id = l.partner_id
 		LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id BETWEEN $2 AND $3
+		LEFT JOIN disclosures d ON d.digest = c.disclosure_digest
 		LEFT JOIN LATERAL (SELECT sequence, n.erased_at, n.keeps_consent
 			FROM erasures JOIN erasure_entries n USING (sequence) WHERE lead_id = l.id ORDER BY sequence DESC LIMIT 1) e ON true
 	WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 ORDER BY l.id DESC`

@@ -1,0 +1,64 @@
+package leads
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
+)
+
+const (
+	// A text is standard if it was used for standardPeople people within standardPeriod. It then cannot
+	// identify one of them (decision 54).
+	standardPeople = 20
+	standardPeriod = 7 * 24 * time.Hour
+	// countedUses limits how many uses of a text are counted, because one person can have very many leads.
+	countedUses = 1000
+	// recentUses is longer than the time between two calls of MarkStandardDisclosures.
+	recentUses = 10 * time.Minute
+)
+
+// digestOf returns the digest that identifies a disclosure text, or nil if there is no text.
+func digestOf(text *string) []byte {
+	if text == nil {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(*text))
+	return digest[:]
+}
+
+// markStandardSQL marks texts that are standard. It checks the texts that were used by leads after $1, and
+// counts the people of leads after $2. Sandbox leads do not count, because anybody can send many of them.
+const markStandardSQL = `UPDATE disclosures d SET standard = true
+	WHERE NOT standard AND digest IN (SELECT digest FROM disclosure_uses WHERE lead_id > $1)
+		AND (SELECT count(DISTINCT email_digest) FROM (
+			SELECT email_digest FROM disclosure_uses u JOIN leads l ON l.id = u.lead_id
+			WHERE u.digest = d.digest AND u.lead_id > $2 AND l.id > $2 AND NOT l.sandbox LIMIT $3) AS counted) >= $4`
+
+const deleteStandardUsesSQL = `DELETE FROM disclosure_uses WHERE lead_id IN (
+	SELECT lead_id FROM disclosures d CROSS JOIN LATERAL (SELECT lead_id FROM disclosure_uses u WHERE u.digest = d.digest LIMIT $1) AS used
+	WHERE standard LIMIT $1)`
+
+// MarkStandardDisclosures marks the disclosure texts that have become standard. From then on, posts and
+// erasures neither lock these texts nor store or delete their uses. Each node calls it every minute.
+func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('standard disclosures'))`).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		_, err := tx.Exec(ctx, markStandardSQL, postgres.PlanEachTime,
+			id.First(now.Add(-quote.Validity-recentUses)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
+		return err
+	})
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	_, err = postgres.InBatches(ctx, s.pool, deleteStandardUsesSQL)
+	return err
+}
