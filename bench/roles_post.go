@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -131,17 +132,17 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 // rowSizes contains the average length of each value in the product's rows, in bytes. The baselines
 // store values of the same lengths.
 type rowSizes struct {
-	TransactionID, Ciphertext, WrappedKey           int
-	Disclosure, CertURL, LeadToken, Detail, Receipt int
+	TransactionID, Ciphertext, WrappedKey int
+	CertURL, LeadToken, Detail, Receipt   int
 }
 
 const readRowSizes = `SELECT avg(length(l.transaction_id))::int, avg(length(l.ciphertext))::int, avg(length(k.wrapped_key))::int,
-	avg(length(c.disclosure_text))::int, avg(length(c.form_cert_url))::int, avg(length(c.third_party_lead_id))::int,
+	avg(length(c.form_cert_url))::int, avg(length(c.third_party_lead_id))::int,
 	avg(length(e.detail::text))::int, avg(length(a.reference))::int
 	FROM leads l JOIN lead_keys k ON k.lead_id = l.id JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id JOIN ledger_entries a ON a.lead_id = l.id`
 
 func (s *rowSizes) fields() []any {
-	return []any{&s.TransactionID, &s.Ciphertext, &s.WrappedKey, &s.Disclosure, &s.CertURL, &s.LeadToken, &s.Detail, &s.Receipt}
+	return []any{&s.TransactionID, &s.Ciphertext, &s.WrappedKey, &s.CertURL, &s.LeadToken, &s.Detail, &s.Receipt}
 }
 
 // create stores a lead and its key, consent, ledger entry and event.
@@ -153,7 +154,6 @@ func (s rowSizes) create(db *gorm.DB) error {
 	now := clock.System{}.Now()
 	lead := s.lead(id, now)
 	hash, url, token := text(64), text(s.CertURL), text(s.LeadToken)
-	disclosure := text(s.Disclosure)
 	return db.Transaction(func(tx *gorm.DB) error {
 		if err := tx.Create(&lead).Error; err != nil {
 			return err
@@ -173,7 +173,7 @@ func (s rowSizes) create(db *gorm.DB) error {
 			PartnerID:        lead.PartnerID,
 			Acknowledged:     true,
 			AcknowledgedAt:   &now,
-			DisclosureText:   &disclosure,
+			DisclosureDigest: noise(sha256.Size),
 			RecipientHash:    &hash,
 			FormCertURL:      &url,
 			ThirdPartyLeadID: &token,

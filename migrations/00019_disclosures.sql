@@ -31,9 +31,10 @@ CREATE INDEX disclosure_uses_by_digest ON disclosure_uses (digest, lead_id);
 
 -- +goose StatementBegin
 -- disclosure_lock returns the key of the advisory lock on a disclosure text. A post holds the lock in
--- shared mode while it uses the text. A text is deleted under the lock in exclusive mode.
+-- shared mode while it uses the text. A text is deleted under the lock in exclusive mode. There are only
+-- 64 locks, because Postgres has limited space for locks.
 CREATE FUNCTION disclosure_lock(digest bytea) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ('x' || encode(substr(digest, 1, 4), 'hex'))::bit(32)::integer;
+    RETURN get_byte(digest, 0) / 4;
 
 -- delete_disclosures deletes the texts that only the given leads use. It locks all texts in order of their
 -- digests, like a post, so that no deadlock is possible.

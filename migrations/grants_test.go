@@ -44,6 +44,8 @@ var granted = map[string]string{
 	"retention_deferred": "SELECT INSERT DELETE",
 	"retention_runs":     "SELECT INSERT",
 	"legal_holds":        "SELECT INSERT",
+	"disclosures":        "SELECT",
+	"disclosure_uses":    "SELECT INSERT DELETE",
 
 	"ledger_entries":  "SELECT", // and insertable, below
 	"evidence_keys":   "SELECT", // and insertable, below
@@ -120,6 +122,7 @@ var updatable = map[string]string{
 	"retention_periods": "days position accepted_at accepted_by accepted_by_id",
 	"retention_runs":    "holder heartbeat_at ended_at erased",
 	"legal_holds":       "email_digests phone_digests released_at released_by released_by_id",
+	"disclosures":       "text standard replaced_at replaced_by replaced_by_id",
 
 	"daily_lead_counts_state": "counted_to settling_to writers",
 	"ledger_totals_state":     "added_to checked_at differences",
@@ -134,6 +137,7 @@ var updatable = map[string]string{
 var insertable = map[string]string{
 	"ledger_entries": "partner_id account_id lead_id kind reference amount_minor currency occurred_at created_by",
 
+	"disclosures":     "digest text partner_id first_used_at",
 	"erasure_entries": "sequence hash body reason actor staff_id requested_at keeps_consent",
 	"evidence_keys":   "id public_key sealed created_at",
 
@@ -232,6 +236,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 	for _, sql := range []string{
 		`UPDATE ledger_entries SET amount_minor = 1`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
 		`UPDATE consents SET disclosure_text = ''`, `DELETE FROM consents`, `TRUNCATE consents`,
+		`UPDATE disclosures SET digest = digest`, `DELETE FROM disclosures`, `TRUNCATE disclosures`, `TRUNCATE disclosure_uses`, `SELECT delete_disclosures('{}')`,
 		`DELETE FROM leads`, `TRUNCATE leads CASCADE`,
 		`UPDATE leads SET sandbox = true`, `UPDATE leads SET price_minor = 1`, `UPDATE leads SET partner_id = account_id`, `UPDATE lead_keys SET salt = salt`, `DELETE FROM lead_keys`, `SELECT FROM leads_20260101`, `INSERT INTO lead_keys_20260101 SELECT * FROM lead_keys`,
 		`UPDATE signing_secrets SET partner_id = id`, `UPDATE signing_secrets SET not_before = now()`,

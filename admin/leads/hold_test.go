@@ -113,7 +113,7 @@ func TestLeadWithKeptConsent(t *testing.T) {
 	if p := b.Post(t, at+"/erase", url.Values{"reason": {"request"}, "proof": {admintest.Password}}); p.Status != http.StatusSeeOther {
 		t.Errorf("erase: got %d: %s", p.Status, p.Text())
 	}
-	if n := testkit.Value[int](t, b.Database, `SELECT count(*) FROM consents WHERE num_nonnulls(disclosure_text, form_cert_url) > 0`); n != 0 {
+	if n := testkit.Value[int](t, b.Database, `SELECT count(*) FROM consents WHERE num_nonnulls(disclosure_digest, form_cert_url) > 0`); n != 0 {
 		t.Errorf("got %d consents with details, want 0", n)
 	}
 	if p := b.Get(t, at+"/erase"); p.Status != http.StatusNotFound {

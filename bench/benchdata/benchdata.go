@@ -172,6 +172,13 @@ func (f *Filler) leads(ctx context.Context, want, months int) error {
 			return postgres.Translate(err)
 		}
 	}
+	var disclosure []byte
+	if _, err := f.DB.Pool.Exec(ctx, disclosureSQL, all[0].partner, first); err != nil {
+		return postgres.Translate(err)
+	}
+	if err := f.DB.Pool.QueryRow(ctx, standardSQL).Scan(&disclosure); err != nil {
+		return postgres.Translate(err)
+	}
 	period := f.Now.Sub(first)
 	for missing := want - there; there < want; {
 		n := min(leadBatch, want-there)
@@ -182,7 +189,7 @@ func (f *Filler) leads(ctx context.Context, want, months int) error {
 			there++
 		}
 		if _, err := f.DB.Pool.Exec(ctx, leadsSQL, b.ids, b.partners, b.accounts, b.secrets, b.industries, b.terms, b.prices,
-			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour)); err != nil {
+			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour), disclosure); err != nil {
 			return postgres.Translate(err)
 		}
 		f.OnProgress("leads", there, want)
@@ -241,6 +248,14 @@ func noise(n int) []byte {
 // createMonths creates the partitions for all months that overlap a period.
 const createMonths = `SELECT create_partitions('{leads, lead_keys, consents, lead_events, ledger_entries, payout_run_entries}', 'month', $1, $2)`
 
+const disclosureText = `'I agree to be called about my request.'`
+
+// disclosureSQL stores the disclosure text of all leads.
+const disclosureSQL = `INSERT INTO disclosures (digest, text, partner_id, first_used_at) VALUES (sha256(` + disclosureText + `), ` + disclosureText + `, $1, $2) ON CONFLICT DO NOTHING`
+
+// standardSQL marks this text as standard, and returns its digest.
+const standardSQL = `UPDATE disclosures SET standard = true WHERE digest = sha256(` + disclosureText + `) RETURNING digest`
+
 const leadsSQL = `WITH lead AS (
 	INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
 		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
@@ -256,8 +271,8 @@ const leadsSQL = `WITH lead AS (
 	SELECT id, substr(noise, 173, 16), $11, $12, $13, CASE WHEN at > $15 THEN $14 || substr(noise, 65, 32) END
 	FROM unnest($1::uuid[], $8::timestamptz[], $10::bytea[]) AS l (id, at, noise)
 ), consent AS (
-	INSERT INTO consents (lead_id, partner_id, acknowledged, disclosure_text, sandbox, received_at)
-	SELECT id, partner, true, 'I agree to be called about my request.', false, at
+	INSERT INTO consents (lead_id, partner_id, acknowledged, disclosure_digest, sandbox, received_at)
+	SELECT id, partner, true, $16, false, at
 	FROM unnest($1::uuid[], $2::uuid[], $8::timestamptz[]) AS l (id, partner, at)
 ), event AS (
 	INSERT INTO lead_events (lead_id, kind, detail, at)

@@ -14,6 +14,9 @@ const (
 	// if the network fails. The next hourly run continues an interrupted step.
 	stepTimeout       = 5 * time.Minute
 	partitionsTimeout = 30 * time.Second
+
+	disclosuresEvery   = time.Minute
+	disclosuresTimeout = 50 * time.Second
 )
 
 // ensurePartitions creates the table partitions for today and the coming days. A node cannot start
@@ -132,5 +135,23 @@ func (a *App) noteAuditHead(ctx context.Context) {
 		a.log.Warn("reading the head of the audit log failed", "error", postgres.Translate(err))
 	case err == nil && head != "":
 		a.log.Info("audit log", "event", event, "head", head)
+	}
+}
+
+// markDisclosures marks the disclosure texts that have become standard, every minute.
+func (a *App) markDisclosures(ctx context.Context) {
+	tick := time.NewTicker(disclosuresEvery)
+	defer tick.Stop()
+	for {
+		bounded, cancel := context.WithTimeout(ctx, disclosuresTimeout)
+		if err := a.leads.MarkStandardDisclosures(bounded, a.clock.Now()); err != nil && ctx.Err() == nil {
+			a.log.Warn("marking standard disclosure texts failed, retrying in a minute", "error", err)
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }

@@ -82,9 +82,9 @@ func expectOneStored(t *testing.T, p *testkit.Platform, attempts [2]*attempt) {
 func expectStored(t *testing.T, p *testkit.Platform, a *attempt) {
 	t.Helper()
 	got := testkit.Value[string](t, p.DB, `SELECT coalesce(string_agg(concat_ws(' ', l.partner_id, convert_from(k.body_digest, 'UTF8'),
-			c.partner_id, c.disclosure_text, e.detail ->> 'attempt', m.partner_id, m.account_id), '; '), '')
+			c.partner_id, d.text, e.detail ->> 'attempt', m.partner_id, m.account_id), '; '), '')
 		FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id LEFT JOIN consents c ON c.lead_id = l.id LEFT JOIN lead_events e ON e.lead_id = l.id
-			LEFT JOIN ledger_entries m ON m.lead_id = l.id
+			LEFT JOIN ledger_entries m ON m.lead_id = l.id LEFT JOIN disclosures d ON d.digest = c.disclosure_digest
 		WHERE l.id = $1`, a.Lead.ID)
 	want := fmt.Sprintf("%[1]s %[2]s %[1]s %[3]s %[3]s %[1]s %[4]s", a.Lead.PartnerID, a.Key.BodyDigest, a.name, a.Lead.AccountID)
 	if got != want {

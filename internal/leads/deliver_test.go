@@ -2,6 +2,7 @@ package leads_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -121,7 +122,8 @@ func TestEveryColumnIsStored(t *testing.T) {
 	var consent models.Consent
 	var entry models.LedgerEntry
 	var event models.LeadEvent
-	for _, row := range []any{&lead, &key, &consent, &entry, &event} {
+	var disclosure models.Disclosure
+	for _, row := range []any{&lead, &key, &consent, &entry, &event, &disclosure} {
 		if err := p.DB.Gorm.Take(row).Error; err != nil {
 			t.Fatal(err)
 		}
@@ -138,8 +140,12 @@ func TestEveryColumnIsStored(t *testing.T) {
 	}
 	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) ||
 		*consent.RecipientHash != hash ||
-		*consent.FormCertURL != url || *consent.ThirdPartyLeadID != token || *consent.DisclosureText != text {
+		*consent.FormCertURL != url || *consent.ThirdPartyLeadID != token || consent.DisclosureText != nil {
 		t.Errorf("got consent %+v", consent)
+	}
+	if digest := sha256.Sum256([]byte(text)); string(consent.DisclosureDigest) != string(digest[:]) || string(disclosure.Digest) != string(digest[:]) ||
+		disclosure.Text != text || disclosure.PartnerID != p.Required.ID || !disclosure.FirstUsedAt.Equal(d.Lead.ReceivedAt) {
+		t.Errorf("got disclosure %+v of consent %+v", disclosure, consent)
 	}
 	if entry.Kind != models.EntryAccrual || entry.AmountMinor != 4560 ||
 		entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {

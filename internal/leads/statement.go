@@ -147,6 +147,10 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // nothing. The lead's other rows are stored only for the attempt that inserted the lead. Leads are
 // inserted in order of id, so that two groups cannot deadlock.
 //
+// Each disclosure text is stored once (decision 54). A text that is not standard is locked until the
+// group is committed, so that it is not deleted with another lead. Texts are locked in order of their
+// digests, so that neither two groups nor a group and an erasure can deadlock.
+//
 // The statement checks that the partner, account and secret are active, because the directory may be
 // out of date (decision 21). Each of them is looked up once per group, not once per post. The lookups
 // are subqueries rather than joins, because a plan that was made while the tables were small might

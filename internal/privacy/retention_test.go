@@ -72,7 +72,7 @@ func (r rig) deliverIn(t *testing.T, country, email string) uuid.UUID {
 func (r rig) stored(t *testing.T, lead uuid.UUID) string {
 	t.Helper()
 	return testkit.Value[string](t, r.DB, `SELECT concat_ws(' ', CASE WHEN k.lead_id IS NOT NULL AND l.ciphertext IS NOT NULL THEN 'contact' END,
-			CASE WHEN c.disclosure_text IS NOT NULL THEN 'consent' END)
+			CASE WHEN c.disclosure_digest IS NOT NULL THEN 'consent' END)
 		FROM leads l JOIN consents c ON c.lead_id = l.id LEFT JOIN lead_keys k ON k.lead_id = l.id WHERE l.id = $1`, lead)
 }
 
@@ -453,7 +453,7 @@ func TestRetentionInBatches(t *testing.T) {
 	}
 	r.days(t, 40)
 	run(t, r.retaining(periods), counts{contactData: {"DE": n / 3}, consentData: {"GB": british}})
-	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM consents WHERE disclosure_text IS NOT NULL`); n != 0 {
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM consents WHERE disclosure_digest IS NOT NULL`); n != 0 {
 		t.Errorf("got %d details of consents, want 0", n)
 	}
 	if _, err := r.VerifyErasures(t.Context()); err != nil {

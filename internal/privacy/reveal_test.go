@@ -59,23 +59,29 @@ func (r rig) deliver(t *testing.T, body string) uuid.UUID {
 // post delivers a lead, and returns a function that sends the same post again.
 func (r rig) post(t *testing.T, body string) (uuid.UUID, func() (intake.PostResult, error)) {
 	t.Helper()
+	send := r.newPost(t, "Ann Example agrees", body)
+	lead, err := send()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lead.LeadID, send
+}
+
+// newPost returns a function that sends a post whose consumer agreed to a text.
+func (r rig) newPost(t *testing.T, text, body string) func() (intake.PostResult, error) {
+	t.Helper()
 	r.Reload(t)
 	in := r.Intake(intake.Settings{DefaultMode: models.SigningRequired})
 	q, err := in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
 	if err != nil || !q.Accepted {
 		t.Fatalf("ping: got %+v, %v", q, err)
 	}
-	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"disclosureText":"Ann Example agrees","recipientHash":"abababababababababababababababababababababababababababababababab","thirdPartyFormCertUrl":"https://cert.example.com/canary","thirdPartyLeadId":"canary-third-party"}}`, q.TransactionID, r.Required.Accounts[0].Identifier, body)
-	send := func() (intake.PostResult, error) {
+	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"disclosureText":%q,"recipientHash":"abababababababababababababababababababababababababababababababab","thirdPartyFormCertUrl":"https://cert.example.com/canary","thirdPartyLeadId":"canary-third-party"}}`, q.TransactionID, r.Required.Accounts[0].Identifier, body, text)
+	return func() (intake.PostResult, error) {
 		return in.Post(t.Context(), intake.PostRequest{
 			ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
 		})
 	}
-	lead, err := send()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lead.LeadID, send
 }
 
 // auditEvents counts the user's audit events with an action and an outcome.
