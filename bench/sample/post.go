@@ -59,7 +59,7 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 			return nil, err
 		}
 		body := postBody(random, transaction, now)
-		if random.Float64() < p.Bad {
+		if int(p.Bad*float64(i+1)) > int(p.Bad*float64(i)) { // evenly distributed, so that the share is exact
 			body = bytes.Replace(body, []byte(`"location":{`),
 				[]byte(`"location":{"country":"GB","postcode":"`+BadPostcode+`",`), 1)
 		}

@@ -32,9 +32,10 @@ func digestOf(text *string) []byte {
 	return digest[:]
 }
 
-// markStandardSQL marks texts that are standard. It checks the texts that were used by leads after $1, and
-// counts the people of leads after $2. Sandbox leads do not count, because anybody can send many of them.
-const markStandardSQL = `UPDATE disclosures d SET standard = true
+// findStandardSQL finds the texts that have become standard. It checks the texts that were used by leads
+// after $1, and counts the people of leads after $2. Sandbox leads do not count, because anyone can send
+// many of them.
+const findStandardSQL = `SELECT digest FROM disclosures d
 	WHERE NOT standard AND digest IN (SELECT digest FROM disclosure_uses WHERE lead_id > $1)
 		AND (SELECT count(DISTINCT email_digest) FROM (
 			SELECT email_digest FROM disclosure_uses u JOIN leads l ON l.id = u.lead_id
@@ -47,17 +48,19 @@ const deleteStandardUsesSQL = `DELETE FROM disclosure_uses WHERE lead_id IN (
 // MarkStandardDisclosures marks the disclosure texts that have become standard. From then on, posts and
 // erasures neither lock these texts nor store or delete their uses. Each node calls it every minute.
 func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var mine bool
-		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('standard disclosures'))`).Scan(&mine); err != nil || !mine {
-			return err
-		}
-		_, err := tx.Exec(ctx, markStandardSQL, postgres.PlanEachTime,
-			id.First(now.Add(-quote.Validity-recentUses)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
-		return err
-	})
+	rows, err := s.pool.Query(ctx, findStandardSQL, postgres.PlanEachTime,
+		id.First(now.Add(-quote.Validity-recentUses)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
 	if err != nil {
 		return postgres.Translate(err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	for _, digest := range found { // one by one, because posts with the text wait until it is marked
+		if _, err := s.pool.Exec(ctx, `UPDATE disclosures SET standard = true WHERE digest = $1 AND NOT standard`, digest); err != nil {
+			return postgres.Translate(err)
+		}
 	}
 	_, err = postgres.InBatches(ctx, s.pool, deleteStandardUsesSQL)
 	return err
