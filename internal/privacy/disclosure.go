@@ -2,6 +2,8 @@ package privacy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -36,12 +38,10 @@ type Disclosure struct {
 	MoreLeads   bool  // Leads is a limit, and more leads use the text
 }
 
-// Version changes whenever the text is replaced. It is never 0.
+// Version identifies the current text. It is part of a hash.
 func (d Disclosure) Version() int {
-	if d.ReplacedAt != nil {
-		return int(d.ReplacedAt.UnixMicro())
-	}
-	return int(d.FirstUsedAt.UnixMicro())
+	hash := sha256.Sum256([]byte(d.Text))
+	return int(binary.BigEndian.Uint32(hash[:]))
 }
 
 // DisclosureID formats the ID of a disclosure text.
