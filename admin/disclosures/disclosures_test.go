@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -159,6 +161,17 @@ func TestReplaceDisclosure(t *testing.T) {
 	send(other, version, "New text", "case 7", admintest.Password).Expect(t, "user for another partner", http.StatusNotFound)
 	if stored() != "\nI, Jo Bloggs, agree." {
 		t.Fatalf("got %q", stored())
+	}
+
+	if p := b.Post(t, "/leads/"+admintest.LeadIDOf(lead)+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", p.Status, p.Text())
+	}
+	if p := send(b, version, "New text", "case 7", admintest.Password); p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"legal_hold"}) || admintest.VersionAt(t, p) != version || !strings.Contains(p.Body, "New text") {
+		t.Errorf("legal hold: got %d: %s", p.Status, p.Text())
+	}
+	hold := testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM legal_holds`)
+	if p := b.Post(t, "/leads/"+admintest.LeadIDOf(lead)+"/release", url.Values{"hold": {id.Format(id.Hold, hold)}, "proof": {admintest.Password}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", p.Status, p.Text())
 	}
 
 	if p := send(harbour, version, "I, [name], agree.\r\nAlways.", "case 7", admintest.Password); p.Status != http.StatusSeeOther || p.Location() != page || stored() != "I, [name], agree.\nAlways." {

@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind  privacy.DisclosureKind
 	label string
 }{
-	{privacy.UnusualTexts, "Used for few people"},
+	{privacy.UnusualTexts, "Few people"},
 	{privacy.StandardTexts, "Standard"},
 	{privacy.ReplacedTexts, "Replaced"},
 }

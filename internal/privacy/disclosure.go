@@ -28,6 +28,8 @@ var (
 	errNoDisclosure      = apperr.New(apperr.NotFound, "disclosure", "Not Found")
 	errDisclosureChanged = apperr.New(apperr.Conflict, "changed",
 		"This text has been replaced since you opened the page. Read the current text, and submit the form again.")
+	errDisclosureHeld = apperr.New(apperr.Conflict, "legal_hold",
+		"Nothing was replaced. A lead that uses this text is under a legal hold. Release the legal hold first.")
 )
 
 // Disclosure is a disclosure text. The user sees only the leads in their scope that use it.
@@ -187,13 +189,18 @@ func (r Replacement) Check() (Replacement, error) {
 // later leads with the same original text, because the digest stays.
 //
 // Errors: those of Check, NotFound if there is no such text in the scope, Conflict with the reason changed if
-// the text was replaced since the user read it, and Invalid at the field text if it does not differ.
+// the text was replaced since the user read it, Invalid at the field text if it does not differ, Conflict with
+// the reason legal_hold, and Unavailable with the reason hold_keys.
 func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Replacement) error {
 	r, err := r.Check()
 	if err != nil {
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		// Otherwise a legal hold could be placed before this transaction ends.
+		if err := lockErasures(tx); err != nil {
+			return err
+		}
 		var d Disclosure
 		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", r.Disclosure).Limit(1).Find(&d.Disclosure)
 		switch {
@@ -205,6 +212,9 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 			return errDisclosureChanged
 		case lineFeeds(d.Text) == r.Text:
 			return invalid("text", apperr.InvalidValue, "This is the current text. Change it first.")
+		}
+		if err := s.checkTextNotHeld(tx, d); err != nil {
+			return err
 		}
 		now := s.clock.Now()
 		columns := map[string]any{"text": r.Text, "replaced_at": now, "replaced_by": s.by.Name, "replaced_by_id": nil}
@@ -218,6 +228,23 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 			Action: "disclosures.replace", Kind: "disclosure", Object: DisclosureID(d.ID), Partner: d.PartnerID, Reason: r.Note,
 		})
 	})
+}
+
+// checkTextNotHeld returns an error if a lead that uses the text is under a legal hold. A standard text is no
+// personal data of a lead, so it is not held.
+func (s *Service) checkTextNotHeld(tx *gorm.DB, d Disclosure) error {
+	if d.Standard {
+		return nil
+	}
+	var uses []uuid.UUID
+	if err := tx.Table("disclosure_uses").Where("digest = ?", d.Digest).Order("lead_id").Pluck("lead_id", &uses).Error; err != nil {
+		return err
+	}
+	held, err := s.held(tx, uses)
+	if err == nil && len(held) > 0 {
+		err = errDisclosureHeld
+	}
+	return err
 }
 
 // DisclosureCursor is a position in the list of disclosure texts. The zero value means that there is none.

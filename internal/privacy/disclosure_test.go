@@ -251,6 +251,34 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 	}
 }
 
+// The text of a lead under a legal hold is not replaced, unless it is standard.
+func TestReplaceDisclosureOfHeldLead(t *testing.T) {
+	r := newRig(t)
+	r.agree(t, r.ReportOnly, "I agree")
+	d := r.disclosure(t, "I agree")
+	replace := func(text string) string {
+		return rejection(r.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: r.disclosure(t, "I agree").Version(), Text: text, Note: "case 7"}))
+	}
+	for _, person := range []bool{false, true} {
+		h := place(t, r.Service, r.agree(t, r.Required, fmt.Sprint("I agree", map[bool]string{true: " to more"}[person])), person)
+		if got := replace("x"); got != "conflict legal_hold" {
+			t.Errorf("person %t: got %s", person, got)
+		}
+		if err := r.ReleaseHold(t.Context(), scope.System, h.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place(t, r.Service, r.agree(t, r.Required, "I do not agree"), false)
+	if got := replace("x"); got != "<nil>" {
+		t.Errorf("released: got %s", got)
+	}
+	place(t, r.Service, r.agree(t, r.Required, "I agree"), false)
+	r.DB.Exec(t, `UPDATE disclosures SET standard = true WHERE id = $1`, d.ID)
+	if got := replace("y"); got != "<nil>" {
+		t.Errorf("standard: got %s", got)
+	}
+}
+
 // Of several replacements that are made at once, one succeeds. An erasure of the last lead at the same time
 // deletes the text.
 func TestConcurrentReplacementsAndErasure(t *testing.T) {

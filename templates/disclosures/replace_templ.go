@@ -70,7 +70,7 @@ func Replace(v ReplaceView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <section class=\"section\" aria-labelledby=\"current\"><h2 id=\"current\" class=\"mb-2\">Current text</h2>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <section class=\"mb-4\" aria-labelledby=\"current\"><h2 id=\"current\" class=\"mb-2\">Current text</h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -99,20 +99,20 @@ func Replace(v ReplaceView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-2\"><strong>This changes the evidence of consent of ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-2\"><strong>This changes the wording in the evidence of ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(v.affected())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 31, Col: 82}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 31, Col: 86}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ".</strong> Their pages, evidence packs and exports will show the new text and that it was replaced.</p><p class=\"mb-2\">The current text is overwritten and cannot be recovered. Backups contain it until they expire. Downloaded evidence packs and exports still contain it.</p><p>If a partner sends the original text again, the new text is used.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ".</strong> New evidence packs and exports contain the new text and the time of the replacement.</p><p class=\"mb-2\">This cannot be undone. The current text is overwritten and cannot be recovered. Backups contain it until they expire, and earlier evidence packs and exports still contain it.</p><p>If a partner sends the original text again, the lead gets the new text.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
