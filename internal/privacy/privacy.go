@@ -1,4 +1,5 @@
-// Package privacy lets staff read and erase consumers' personal data, with a recorded reason.
+// Package privacy lets staff read and erase consumers' personal data, and replace disclosure texts, with a
+// recorded reason.
 //
 // Nothing else decrypts contact records, except `pingpost keys reseal`, which computes lookup digests
 // again. The package does the same for legal holds on persons.
