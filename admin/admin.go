@@ -13,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/account"
 	auditpages "github.com/pingpost/pingpost/admin/audit"
+	"github.com/pingpost/pingpost/admin/disclosures"
 	jobpages "github.com/pingpost/pingpost/admin/jobs"
 	leadpages "github.com/pingpost/pingpost/admin/leads"
 	"github.com/pingpost/pingpost/admin/login"
@@ -115,6 +116,7 @@ func Routes(o Options) []web.Route {
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
 	}
 	request := &requestpages.Handlers{Prices: o.Prices, Privacy: o.Privacy}
+	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
 	all := slices.Concat(
@@ -125,11 +127,11 @@ func Routes(o Options) []web.Route {
 			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting,
 		}).Routes(),
 		(&search.Handlers{Find: []search.Find{
-			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, lead.URLForID,
+			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,
 		}}).Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
-		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), payout.Routes(), reconciliation.Routes(),
+		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
 		(&retention.Handlers{Privacy: o.Privacy, Days: o.RetentionDays}).Routes(),
 		[]web.Route{

@@ -198,6 +198,7 @@ func TestFormsAreRestored(t *testing.T) {
 	person := "/staff/" + c.StaffID(models.Auditor)
 	upload := "/reconciliation/new"
 	request := "/privacy/requests/" + admintest.PrivacyRequest(t, c.Console)
+	disclosure := admintest.AddDisclosure(t, c.Console, c.Harbour.ID)
 	forms := map[string]restorable{
 		"/staff/invite":                             {models.Administrator, "/staff/invite", "/staff/invite"},
 		"/staff/{id}/roles":                         {models.Administrator, person, person + "/roles"},
@@ -227,6 +228,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/privacy/requests/{id}/erase":              {models.Privacy, request + "/erase", request + "/erase"},
 		"/privacy/requests/{id}/extend":             {models.Privacy, request + "/extend", request + "/extend"},
 		"/privacy/requests/{id}/close":              {models.Privacy, request + "/close", request + "/close"},
+		"/privacy/disclosures/{id}/replace":         {models.Privacy, disclosure + "/replace", disclosure + "/replace"},
 		"/reconciliation/new":                       {}, // has a file: [TestFormWithFileIsNotSaved]
 		"/reconciliation/{id}/compare":              {}, // [TestReconciliationFormsAreRestored]
 		"/reconciliation/{id}/lines/{line}/resolve": {},

@@ -27,6 +27,9 @@ func objectID(h *admintest.Console, r web.Route) string {
 	if strings.HasPrefix(r.Path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
 	}
+	if strings.HasPrefix(r.Path, "/privacy/disclosures") {
+		return privacy.DisclosureID(uuid.New())
+	}
 	if strings.HasPrefix(r.Path, "/privacy") {
 		return privacy.RequestID(uuid.New())
 	}

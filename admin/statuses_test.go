@@ -41,6 +41,7 @@ func TestStatuses(t *testing.T) {
 	draft := b.AddDraft(t, "Spring")
 	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret,
 		testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
+	const disclosures = "/privacy/disclosures"
 	fills := map[string]string{
 		"/staff":          b.StaffID(models.Auditor),
 		"/partners":       id.Format(id.Partner, harbour.ID),
@@ -50,9 +51,13 @@ func TestStatuses(t *testing.T) {
 		"/jobs":           "1000000",
 		"/payouts":        id.Format(id.Payout, uuid.New()),
 		"/privacy":        admintest.PrivacyRequest(t, b.Console),
+		disclosures:       path.Base(admintest.AddDisclosure(t, b.Console, harbour.ID)),
 	}
 	at := func(route string) string {
 		first := "/" + strings.SplitN(route+"/", "/", 3)[1]
+		if strings.HasPrefix(route, disclosures) {
+			first = disclosures
+		}
 		return strings.NewReplacer("{$}", "", "{id}", fills[first], "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token", "{account}", account, "{secret}", secret,
 			"{n}", "0", "{position}", "0", "{line}", "1", "{partner}", fills["/partners"]).Replace(route)
 	}

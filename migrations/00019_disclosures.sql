@@ -16,6 +16,7 @@ CREATE TABLE disclosures (
 );
 COMMENT ON TABLE disclosures IS 'The different disclosure texts, by the SHA-256 digest of the text that the partner sent. A text that is not standard is deleted with the last lead that uses it.';
 CREATE INDEX disclosures_by_time ON disclosures (standard, first_used_at, id);
+CREATE INDEX disclosures_by_partner ON disclosures (partner_id, standard, first_used_at, id);
 CREATE INDEX disclosures_replaced_by_time ON disclosures (first_used_at, id) WHERE replaced_at IS NOT NULL;
 CREATE TRIGGER disclosures_unchanged BEFORE UPDATE ON disclosures FOR EACH ROW
     WHEN (OLD.standard AND NOT NEW.standard OR NEW.text <> OLD.text AND NEW.replaced_at IS NULL

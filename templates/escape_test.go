@@ -4,12 +4,14 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	disclosuresview "github.com/pingpost/pingpost/templates/disclosures"
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
 	leadsview "github.com/pingpost/pingpost/templates/leads"
 	loginview "github.com/pingpost/pingpost/templates/login"
@@ -567,10 +569,11 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Why:      text,
 		},
 		Contact:  leadsview.Contact{Country: text, Postcode: text},
-		Consent:  leadsview.Consent{Disclosure: text, Recipient: text, Certificate: text, ThirdParty: text},
+		Consent:  leadsview.Consent{Disclosure: text, DisclosureURL: address, Recipient: text, Certificate: text, ThirdParty: text},
 		Envelope: leadsview.Envelope{Wrapper: text, Version: text},
 		Holds:    []leadsview.Hold{{ID: text, Reason: text, By: text, ReleaseURL: address}},
 	}
+	facts := disclosuresview.Facts{ID: text, Partner: link, Leads: text, ReplacedBy: text, Replaced: time.Unix(1, 0)}
 	periods := []retentionview.Period{{Country: text, AcceptedBy: text, Due: text}}
 	return map[string]templ.Component{
 		"leads": leadsview.List(leadsview.ListView{
@@ -592,6 +595,15 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"retention apply": retentionview.Apply(retentionview.ApplyView{Shell: s, Version: text, Contact: periods, Consent: periods}),
 		"holds": retentionview.Holds(retentionview.HoldsView{
 			Shell: s, Holds: []retentionview.Hold{{ID: text, Lead: link, Reason: text, PlacedBy: text, ReleasedBy: text, ReleaseURL: address}},
+		}),
+		"disclosures": disclosuresview.List(disclosuresview.ListView{
+			Shell: s, Kind: text, Rows: []disclosuresview.Row{{Text: link, Facts: facts}},
+		}),
+		"disclosure": disclosuresview.Page(disclosuresview.PageView{
+			Shell: s, Facts: facts, Text: text, Digest: text, Leads: []disclosuresview.Lead{{Lead: link, Partner: link}}, ReplaceURL: address,
+		}),
+		"disclosure replace": disclosuresview.Replace(disclosuresview.ReplaceView{
+			Shell: s, URL: address, Facts: facts, Current: text, Text: text, Note: text, Conflict: &ui.Conflict{Actor: text}, Errors: find.Errors,
 		}),
 		"hold": leadsview.PlaceHold(leadsview.HoldView{
 			Shell: s, Action: address, Lead: link, Applies: []ui.Option{{Value: text, Label: text, Hint: text}}, Reason: text, Errors: find.Errors,

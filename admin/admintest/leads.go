@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -78,6 +79,22 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 // modify the lead before the delivery.
 func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
 	t.Helper()
+	return s.addLead(t, by, c, "I agree to be called about my request.", change)
+}
+
+// AddLeadWithText is like AddLead, but with the given disclosure text. It returns the URL of the text's page.
+func (s *ConsoleWithLeads) AddLeadWithText(t *testing.T, by Seller, text string) (l models.Lead, page string) {
+	t.Helper()
+	l = s.addLead(t, by, JoContact, text, nil)
+	d, err := s.Options.Leads.Get(t.Context(), scope.System, l.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, web.DisclosureURL(d.Disclosure.ID)
+}
+
+func (s *ConsoleWithLeads) addLead(t *testing.T, by Seller, c leads.Contact, text string, change func(*models.Lead)) models.Lead {
+	t.Helper()
 	s.Time.Advance(time.Minute)
 	now, keys := s.Time.Now(), testkit.PlatformKeys(t, 1)
 	quotes, err := quote.NewSealer(keys.QuoteKeys())
@@ -122,7 +139,6 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 	if change != nil {
 		change(&l)
 	}
-	text := "I agree to be called about my request."
 	d := &leads.Delivery{
 		Lead:    l,
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},

@@ -73,7 +73,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
 		Account:       l.Identifier,
 		Timeline:      h.leadTimeline(k, l),
-		Consent:       consentView(l.Consent, erased),
+		Consent:       consentView(k, l, erased),
 		Contact: view.Contact{
 			Erased:       erased,
 			KeyMissing:   l.KeyWrapper == "" && !erased,
@@ -170,7 +170,8 @@ func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	return link
 }
 
-func consentView(c models.Consent, erased bool) view.Consent {
+func consentView(k *web.Request, l leads.Details, erased bool) view.Consent {
+	c := l.Consent
 	v := view.Consent{
 		Acknowledged: c.Acknowledged,
 		Received:     c.ReceivedAt,
@@ -179,6 +180,11 @@ func consentView(c models.Consent, erased bool) view.Consent {
 		Certificate:  sent(c.FormCertURL),
 		ThirdParty:   sent(c.ThirdPartyLeadID),
 		Missing:      "not sent",
+
+		DisclosureReplaced: web.TimeOf(l.Disclosure.ReplacedAt),
+	}
+	if l.Disclosure.ID != uuid.Nil && k.MayAt(web.ReadDisclosures, l.Disclosure.PartnerID) {
+		v.DisclosureURL = web.DisclosureURL(l.Disclosure.ID)
 	}
 	if erased {
 		v.Missing = "erased"

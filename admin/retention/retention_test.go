@@ -45,7 +45,7 @@ func TestRetentionPage(t *testing.T) {
 func TestPrivacyTabs(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	paths := []string{"/privacy/requests", "/privacy/holds", "/privacy/retention"}
+	paths := []string{"/privacy/requests", "/privacy/holds", "/privacy/disclosures", "/privacy/retention"}
 	if p := b.Get(t, "/leads"); strings.Contains(p.Body, `href="/privacy`) {
 		t.Error("the navigation of finance contains the area")
 	}

@@ -32,7 +32,9 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 		models.PricingManager: {"overview, read", "partners, read", "pricing, read", "leads, read", "audit, read"},
 		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, reveal", "leads, evidence", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
 			"reconciliation, read", "reconciliation, write", "audit, read"},
-		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "pricing, read",
+		models.Privacy: {"overview, read", "leads, read", "leads, find", "leads, reveal", "leads, erase", "leads, evidence", "leads, hold",
+			"disclosures, read", "disclosures, replace"},
+		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "disclosures, read", "pricing, read",
 			"payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
 	}
 	for role := range roles {

@@ -20,7 +20,7 @@ var roleHints = map[models.Role]string{
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",
 	models.PricingManager: "Edits and publishes prices.",
 	models.Finance:        "Pays partners and reconciles their files.",
-	models.Privacy:        "Reveals and erases consumers' personal data, places legal holds and accepts retention periods. Cannot view prices or payouts.",
+	models.Privacy:        "Reveals and erases consumers' personal data, places legal holds, accepts retention periods and replaces disclosure texts. Cannot view prices or payouts.",
 	models.Auditor:        "Views everything, but cannot make changes.",
 }
 

@@ -39,6 +39,8 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
 		case e.ObjectKind == "privacy_request" && k.May(ReadRequests):
 			rows[i].ObjectURL = "/privacy/requests/" + e.ObjectID
+		case e.ObjectKind == "disclosure" && e.PartnerID != nil && k.MayAt(ReadDisclosures, *e.PartnerID):
+			rows[i].ObjectURL = "/privacy/disclosures/" + e.ObjectID
 		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.MayForAllPartners(ReadPayouts):
 			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
 		case e.ObjectKind == "return" && e.PartnerID != nil && k.MayAt(ReadPayouts, *e.PartnerID):
@@ -57,6 +59,8 @@ func kindLabel(kind string) string {
 		return "user"
 	case "route":
 		return "page"
+	case "disclosure":
+		return "disclosure text"
 	}
 	return strings.ReplaceAll(kind, "_", " ")
 }
@@ -66,6 +70,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"login":                          "sign in",
 	"confirm":                        "confirm identity",
 	"console.deny":                   "open a page without access",
+	"disclosures.replace":            "replace disclosure text",
 	"keys.reseal":                    "reseal secrets and digests",
 	"keys.rewrap":                    "rewrap lead keys",
 	"keys.expire":                    "delete old versions of Vault key",

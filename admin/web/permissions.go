@@ -31,6 +31,10 @@ var (
 	HoldLeads      = authz.Permission{Object: "leads", Action: "hold"}
 	ReadRetention  = authz.Permission{Object: "retention", Action: "read"}
 	ApplyRetention = authz.Permission{Object: "retention", Action: "apply"}
+
+	ReadDisclosures    = authz.Permission{Object: "disclosures", Action: "read"}
+	ReplaceDisclosures = authz.Permission{Object: "disclosures", Action: "replace"}
+
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -68,6 +72,8 @@ var permissionLabels = map[string]string{
 	"leads, hold":           "place and release legal holds",
 	"retention, read":       "view retention periods and legal holds",
 	"retention, apply":      "put shorter retention periods into effect",
+	"disclosures, read":     "view the disclosure texts that consumers agreed to",
+	"disclosures, replace":  "replace disclosure texts",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

@@ -14,6 +14,7 @@ var privacyPages = []struct {
 }{
 	{"Requests", privacyArea + "/requests", ReadRequests},
 	{"Legal holds", privacyArea + "/holds", ReadRetention},
+	{"Disclosure texts", privacyArea + "/disclosures", ReadDisclosures},
 	{"Retention", privacyArea + "/retention", ReadRetention},
 }
 

@@ -23,6 +23,10 @@ func RequestURL(request uuid.UUID) string {
 	return "/privacy/requests/" + id.Format(id.PrivacyRequest, request)
 }
 
+func DisclosureURL(disclosure uuid.UUID) string {
+	return privacyArea + "/disclosures/" + id.Format(id.Disclosure, disclosure)
+}
+
 // PartnerLink returns a partner's name, with a link to the partner's page if the user may see that page.
 // The platform account has no page.
 func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {

@@ -44,7 +44,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			Price: amount(r, l.PriceMinor, l.Currency),
 		},
 		Times:     pack.Times{PingedAt: l.QuotedAt, QuoteExpiresAt: l.QuotedAt.Add(quote.Validity), ReceivedAt: l.ReceivedAt},
-		Consent:   consent(l.Consent),
+		Consent:   consent(l.Consent, l.Disclosure),
 		Signature: signature(l),
 		Contact:   []pack.Field{},
 		Timeline:  []pack.Event{},
@@ -104,10 +104,11 @@ func amount(r Request, minor int64, currency string) *pack.Amount {
 	return &pack.Amount{Amount: money.Amount{Minor: minor, Currency: c}.Decimal(), Currency: currency}
 }
 
-func consent(c models.Consent) pack.Consent {
+func consent(c models.Consent, d models.Disclosure) pack.Consent {
 	return pack.Consent{
 		Acknowledged: c.Acknowledged, AcknowledgedAt: utc(c.AcknowledgedAt), ReceivedAt: utc(&c.ReceivedAt),
-		DisclosureText: c.DisclosureText, RecipientHash: c.RecipientHash, CertificateURL: c.FormCertURL, ThirdPartyLeadID: c.ThirdPartyLeadID,
+		DisclosureText: c.DisclosureText, DisclosureReplacedAt: utc(d.ReplacedAt), RecipientHash: c.RecipientHash,
+		CertificateURL: c.FormCertURL, ThirdPartyLeadID: c.ThirdPartyLeadID,
 	}
 }
 

@@ -583,3 +583,27 @@ func TestCreateWhileErasureIsPending(t *testing.T) {
 		}
 	}
 }
+
+func TestCreateAfterReplacement(t *testing.T) {
+	r := newRig(t)
+	lead := r.post(t)
+	before, err := r.create(t, evidence.Request{Lead: lead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM disclosures`)
+	d, err := r.Privacy.Disclosure(t.Context(), scope.System, replaced)
+	if err == nil {
+		err = r.Privacy.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree", Note: "case 7"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := r.document(t, evidence.Request{Lead: lead}).Consent
+	if *now.DisclosureText != "I, [name], agree" || now.DisclosureReplacedAt == nil || !now.DisclosureReplacedAt.Equal(r.Time.Now()) {
+		t.Errorf("got %+v", now)
+	}
+	if c := r.verify(t, before).Document.Consent; *c.DisclosureText != "I agree" || c.DisclosureReplacedAt != nil {
+		t.Errorf("the pack from before: got %+v", c)
+	}
+}

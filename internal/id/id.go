@@ -31,6 +31,7 @@ const (
 	Hold     Kind = "lh_"
 
 	Adjustment     Kind = "ad_"
+	Disclosure     Kind = "ds_"
 	Reconciliation Kind = "rn_"
 	PrivacyRequest Kind = "pr_"
 )

@@ -68,6 +68,7 @@ var layers = map[string]int{
 	"admin/assets":              5,
 	"templates/account":         6,
 	"templates/design":          6,
+	"templates/disclosures":     6,
 	"templates/docs":            6,
 	"templates/jobs":            6,
 	"templates/leads":           6,
@@ -85,6 +86,7 @@ var layers = map[string]int{
 	// The console's areas do not import each other.
 	"admin/account":        7,
 	"admin/audit":          7,
+	"admin/disclosures":    7,
 	"admin/jobs":           7,
 	"admin/leads":          7,
 	"admin/login":          7,

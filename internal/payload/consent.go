@@ -38,7 +38,7 @@ func (p *problems) consent(f *postFields) Consent {
 		raw:    in.disclosureText,
 		parent: "consent",
 		name:   "disclosureText",
-	}, maxDisclosureText)
+	}, MaxDisclosureText)
 	c.RecipientHash = p.hash(field{raw: in.recipientHash, parent: "consent", name: "recipientHash"})
 	c.ThirdPartyFormCertURL = p.certURL(first(
 		field{raw: in.formCertURL, parent: "consent", name: "thirdPartyFormCertUrl"},

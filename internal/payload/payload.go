@@ -29,7 +29,7 @@ const (
 	maxPhone          = 64
 	maxAddress        = 500
 	maxAcknowledgedAt = 64
-	maxDisclosureText = 10_000
+	MaxDisclosureText = 10_000
 	maxCertURL        = 2_048
 	maxLeadToken      = 256
 	maxNotes          = 10_000

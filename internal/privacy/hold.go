@@ -30,7 +30,7 @@ var (
 		"Only users whose role applies to all partners can place or release a legal hold on a person.")
 	errHoldNotFound = apperr.New(apperr.NotFound, "hold", "Not Found")
 	errHoldKeys     = apperr.New(apperr.Unavailable, "hold_keys",
-		"Nothing was erased. The platform keys have changed, so the leads under legal holds may not be recognised. Ask an operator to run `pingpost keys reseal`.")
+		"Nothing was changed. The platform keys have changed, so the leads under legal holds may not be recognised. Ask an operator to run `pingpost keys reseal`.")
 )
 
 // MaxHoldReason is the maximum number of characters in the reason for a legal hold.

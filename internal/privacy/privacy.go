@@ -1,4 +1,5 @@
-// Package privacy lets staff read and erase consumers' personal data, with a recorded reason.
+// Package privacy lets staff read and erase consumers' personal data, and replace disclosure texts, with a
+// recorded reason.
 //
 // Nothing else decrypts contact records, except `pingpost keys reseal`, which computes lookup digests
 // again. The package does the same for legal holds on persons.
@@ -69,9 +70,12 @@ const MaxNote = 2000
 
 func plainNote(value string) (string, error) { return plainText("note", value, MaxNote) }
 
-// plainText trims and checks the text of a field. It replaces CRLF line breaks, which browsers send, with LF.
+// lineFeeds replaces CRLF line breaks, which browsers send, with LF.
+func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// plainText trims and checks the text of a field.
 func plainText(field, value string, most int) (string, error) {
-	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
+	value = strings.TrimSpace(lineFeeds(value))
 	switch {
 	case utf8.RuneCountInString(value) > most:
 		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", most))

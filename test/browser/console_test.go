@@ -36,6 +36,7 @@ func TestInBrowser(t *testing.T) {
 		"every page of a lead":            everyLeadPage,
 		"every page of privacy requests":  everyRequestPage,
 		"every page of retention":         everyRetentionPage,
+		"every page of disclosure texts":  everyDisclosurePage,
 		"lead lookup":                     findLeadsInBrowser,
 		"reveal":                          revealInBrowser,
 		"every page of reconciliation":    everyReconciliationPage,

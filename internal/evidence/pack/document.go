@@ -69,15 +69,16 @@ type Times struct {
 	ReceivedAt     time.Time `json:"receivedAt"`
 }
 
-// Consent is the consent as the partner sent it.
+// Consent is the consent as the partner sent it, unless staff replaced the disclosure text.
 type Consent struct {
-	Acknowledged     bool       `json:"acknowledged"`
-	AcknowledgedAt   *time.Time `json:"acknowledgedAt"`
-	ReceivedAt       *time.Time `json:"receivedAt"`
-	DisclosureText   *string    `json:"disclosureText"`
-	RecipientHash    *string    `json:"recipientHash"`
-	CertificateURL   *string    `json:"certificateUrl"`
-	ThirdPartyLeadID *string    `json:"thirdPartyLeadId"`
+	Acknowledged         bool       `json:"acknowledged"`
+	AcknowledgedAt       *time.Time `json:"acknowledgedAt"`
+	ReceivedAt           *time.Time `json:"receivedAt"`
+	DisclosureText       *string    `json:"disclosureText"`
+	DisclosureReplacedAt *time.Time `json:"disclosureReplacedAt"` // null if the text is the original one
+	RecipientHash        *string    `json:"recipientHash"`
+	CertificateURL       *string    `json:"certificateUrl"`
+	ThirdPartyLeadID     *string    `json:"thirdPartyLeadId"`
 }
 
 // Signature says with which secret the partner signed the post. A lead is stored only after its

@@ -52,7 +52,8 @@ func document() pack.Document {
 		Times: pack.Times{PingedAt: created.Add(-3 * time.Hour), QuoteExpiresAt: created.Add(-165 * time.Minute), ReceivedAt: created.Add(-170 * time.Minute)},
 		Consent: pack.Consent{
 			Acknowledged: true, AcknowledgedAt: ptr(created.Add(-171 * time.Minute)), ReceivedAt: ptr(created.Add(-170 * time.Minute)),
-			DisclosureText: ptr("I agree\nto <script>alert(1)</script> & \u202ecalls"), RecipientHash: ptr("abab"), CertificateURL: ptr("https://cert.example.com/1"),
+			DisclosureText: ptr("I agree\nto <script>alert(1)</script> & \u202ecalls"), DisclosureReplacedAt: ptr(created.Add(-5 * time.Minute)),
+			RecipientHash: ptr("abab"), CertificateURL: ptr("https://cert.example.com/1"),
 			ThirdPartyLeadID: ptr("third-1"),
 		},
 		Signature: pack.Signature{Verified: true, Scheme: "HMAC-SHA256", SecretID: "sk_1", SecretLabel: "first", SecretPrefix: "pps_", SecretEnding: "wxyz"},

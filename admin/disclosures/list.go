@@ -1,0 +1,86 @@
+package disclosures
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/privacy"
+	view "github.com/pingpost/pingpost/templates/disclosures"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+var kinds = []struct {
+	kind  privacy.DisclosureKind
+	label string
+}{
+	{privacy.UnusualTexts, "Few people"},
+	{privacy.StandardTexts, "Standard"},
+	{privacy.ReplacedTexts, "Replaced"},
+}
+
+func (h *Handlers) list(k *web.Request) error {
+	q := k.R.URL.Query()
+	kind := privacy.DisclosureKind(q.Get("kind"))
+	if kind != privacy.StandardTexts && kind != privacy.ReplacedTexts {
+		kind = privacy.UnusualTexts
+	}
+	v := view.ListView{Shell: k.Shell(allTexts.Label), Tabs: k.PrivacyTabs(), Kind: string(kind), Limited: !k.Scope.All()}
+	for _, one := range kinds {
+		tab := ui.Tab{Label: one.label, URL: allTexts.URL, Current: one.kind == kind}
+		if one.kind != privacy.UnusualTexts {
+			tab.URL += "?kind=" + string(one.kind)
+		}
+		v.Kinds = append(v.Kinds, tab)
+	}
+	before, _ := privacy.ParseDisclosureCursor(q.Get("before")) // an invalid cursor means the first page
+	after, _ := privacy.ParseDisclosureCursor(q.Get("after"))
+	all, newer, older, err := h.Privacy.Disclosures(k.R.Context(), k.Scope, kind, before, after, web.PageSize)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		v.Rows = append(v.Rows, view.Row{
+			Text: ui.Link{Label: startOf(d), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
+		})
+	}
+	var previous, next string
+	if newer && len(all) > 0 {
+		previous = all[0].Cursor().String()
+	}
+	if older && len(all) > 0 {
+		next = all[len(all)-1].Cursor().String()
+	}
+	v.Pager = web.CursorPager(allTexts.URL, q, previous, next)
+	return k.Show(http.StatusOK, view.List(v))
+}
+
+// shownInList is the number of characters of each text that the list shows.
+const shownInList = 120
+
+// startOf returns the start of a text in one line, or its ID if the start is blank.
+func startOf(d privacy.Disclosure) string {
+	text := []rune(strings.Join(strings.Fields(d.Text), " "))
+	switch {
+	case len(text) == 0:
+		return privacy.DisclosureID(d.ID)
+	case len(text) > shownInList:
+		return string(text[:shownInList]) + "…"
+	}
+	return string(text)
+}
+
+func facts(k *web.Request, d privacy.Disclosure) view.Facts {
+	f := view.Facts{
+		ID:         privacy.DisclosureID(d.ID),
+		Partner:    web.PartnerLink(k, d.PartnerID, d.PartnerName),
+		FirstUsed:  d.FirstUsedAt,
+		Standard:   d.Standard,
+		Replaced:   web.TimeOf(d.ReplacedAt),
+		ReplacedBy: d.ReplacedBy,
+	}
+	if !d.Standard {
+		f.Leads = web.CountText(d.Leads, d.MoreLeads, "lead", "leads")
+	}
+	return f
+}

@@ -1,0 +1,55 @@
+package disclosures
+
+import (
+	"encoding/hex"
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
+	view "github.com/pingpost/pingpost/templates/disclosures"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// shownLeads is the number of leads that the page of a text lists.
+const shownLeads = 100
+
+// disclosure returns the text with the id in the URL.
+func (h *Handlers) disclosure(k *web.Request) (d privacy.Disclosure, err error) {
+	object, err := web.PathID(k, "id", id.Disclosure)
+	if err != nil {
+		return d, err
+	}
+	d, err = h.Privacy.Disclosure(k.R.Context(), k.Scope, object)
+	return d, web.OrNotFound(err)
+}
+
+func (h *Handlers) page(k *web.Request) error {
+	d, err := h.disclosure(k)
+	if err != nil {
+		return err
+	}
+	leads, err := h.Privacy.DisclosureLeads(k.R.Context(), k.Scope, d, shownLeads)
+	if err != nil {
+		return err
+	}
+	v := view.PageView{
+		Shell:   k.Shell("Disclosure text", allTexts),
+		Facts:   facts(k, d),
+		Text:    d.Text,
+		Digest:  hex.EncodeToString(d.Digest),
+		Limited: !k.Scope.All(),
+		More:    d.MoreLeads || d.Leads > shownLeads,
+	}
+	if k.MayAt(web.ReplaceDisclosures, d.PartnerID) {
+		v.ReplaceURL = web.DisclosureURL(d.ID) + "/replace"
+	}
+	for _, l := range leads {
+		link := ui.Link{Label: id.Format(id.Lead, l.LeadID)}
+		if k.MayAt(web.ReadLeads, l.PartnerID) {
+			link.URL = web.LeadURL(l.LeadID)
+		}
+		v.Leads = append(v.Leads, view.Lead{Lead: link, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName)})
+	}
+	return k.Show(http.StatusOK, view.Page(v))
+}

@@ -1,0 +1,73 @@
+package disclosures
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/privacy"
+	view "github.com/pingpost/pingpost/templates/disclosures"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) replacePage(k *web.Request) error {
+	d, err := h.disclosure(k)
+	if err != nil {
+		return err
+	}
+	return h.showReplace(k, d, d.Text, web.Rejected{Status: http.StatusOK, Version: d.Version(), StepUp: web.StepUpAgain(k)})
+}
+
+func (h *Handlers) replace(k *web.Request) error {
+	d, err := h.disclosure(k)
+	if err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	asked := privacy.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
+	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
+	_, err = asked.Check()
+	return web.Submit(k, web.Form{
+		Errors: mistakes(err),
+		StepUp: web.StepUpAlways,
+		Do: func() (string, error) {
+			err := h.Privacy.By(k.By).ReplaceDisclosure(k.R.Context(), k.Scope, asked)
+			if failed := web.Failure(err); failed != nil {
+				return "", web.ShowFailure(k, failed, show)
+			}
+			return web.DisclosureURL(d.ID), web.OrNotFound(err)
+		},
+		Reload: func() (version int, conflict *ui.Conflict, err error) {
+			if d, err = h.disclosure(k); err != nil {
+				return 0, nil, err
+			}
+			conflict, err = web.Conflict(k, "disclosure", privacy.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
+			return d.Version(), conflict, err
+		},
+		Show: show,
+	})
+}
+
+func mistakes(err error) ui.Errors {
+	if rejected := apperr.As(err); rejected != nil {
+		return ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
+	}
+	return nil
+}
+
+func (h *Handlers) showReplace(k *web.Request, d privacy.Disclosure, text string, r web.Rejected) error {
+	return k.Show(r.Status, view.Replace(view.ReplaceView{
+		Shell:    k.Shell("Replace disclosure text", allTexts, ui.Link{Label: privacy.DisclosureID(d.ID), URL: web.DisclosureURL(d.ID)}),
+		URL:      web.DisclosureURL(d.ID),
+		Facts:    facts(k, d),
+		Current:  d.Text,
+		Text:     text,
+		Note:     k.R.PostForm.Get("note"),
+		Limited:  !k.Scope.All(),
+		Version:  cmp.Or(r.Version, web.FormRowVersion(k)),
+		Conflict: r.Conflict,
+		StepUp:   r.StepUp,
+		Errors:   r.Errors,
+	}))
+}

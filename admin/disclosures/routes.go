@@ -1,0 +1,26 @@
+// Package disclosures serves the pages for disclosure texts.
+package disclosures
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// Handlers serves the pages for disclosure texts.
+type Handlers struct{ Privacy *privacy.Service }
+
+var allTexts = ui.Link{Label: "Disclosure texts", URL: "/privacy/disclosures"}
+
+// Routes returns the routes for disclosure texts.
+func (h *Handlers) Routes() []web.Route {
+	const one = "/privacy/disclosures/{id}"
+	return []web.Route{
+		{Method: http.MethodGet, Path: allTexts.URL, Needs: web.ReadDisclosures, Handle: h.list},
+		{Method: http.MethodGet, Path: one, Needs: web.ReadDisclosures, Handle: h.page},
+		{Method: http.MethodGet, Path: one + "/replace", Needs: web.ReplaceDisclosures, Handle: h.replacePage},
+		{Method: http.MethodPost, Path: one + "/replace", Needs: web.ReplaceDisclosures, Form: one + "/replace", Handle: h.replace},
+	}
+}
