@@ -33,7 +33,7 @@ const (
 
 var (
 	// encryptedCanaries are stored only in the contact record, which is encrypted.
-	encryptedCanaries = []string{"canary-email", "canary-name", "7946 0777", "79460777", "canary-address", "canary-notes", "canary-question", "canary-answer"}
+	encryptedCanaries = []string{"Canary-Email", "canary-name", "7946 0777", "79460777", "canary-address", "canary-notes", "canary-question", "canary-answer"}
 	// plainCanaries are stored as text until the lead is erased.
 	plainCanaries = []string{
 		"SW1A 6CN", "SW1A 7CN", "canary-urgency", "canary-job", "canary-budget", "canary-disclosure", "cafe0777", "canary-certificate", "canary-third-party",
