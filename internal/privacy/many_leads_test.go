@@ -2,6 +2,8 @@ package privacy_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -152,6 +155,49 @@ func TestPersonWithManyLeads(t *testing.T) {
 	}
 	if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != int64(n+999)/1000 {
 		t.Errorf("verify: got %+v, %v", v, err)
+	}
+}
+
+// limitedWrapper unwraps only a limited number of batches.
+type limitedWrapper struct {
+	envelope.KeyWrapper
+	batches int
+}
+
+var errVaultAway = errors.New("connection refused")
+
+func (w *limitedWrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwrapped, error) {
+	if w.batches == 0 {
+		return nil, errVaultAway
+	}
+	w.batches--
+	return w.KeyWrapper.Unwrap(ctx, wrapped)
+}
+
+// If the keys become unavailable during an export, no part of it is left, and it can be repeated.
+func TestExportStopsWithoutKeys(t *testing.T) {
+	r := newRig(t)
+	const n, batches = 1500, 4 // two for each of the files in the archive
+	r.seal(t, r.deliver(t, contact), n-1)
+	r.Time.Advance(time.Hour)
+	request := r.request(t, models.RequestAccess)
+	local, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
+	must(t, err)
+	for unwrapped := range batches + 1 {
+		s := privacy.NewService(r.DB.DB, envelope.NewWrappers(&limitedWrapper{local, unwrapped}), r.Keys, r.journal, r.Time, privacy.Settings{}).By(r.user)
+		want, files, outcome := "unavailable keys", 0, ""
+		if unwrapped == batches {
+			want, files, outcome = "<nil>", 1, string(models.OutcomeExported)
+		}
+		if _, err := s.ExportRequest(t.Context(), request); rejection(err) != want {
+			t.Errorf("after %d batches: got %v, want %s", unwrapped, err, want)
+		}
+		if got := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); got != files {
+			t.Errorf("after %d batches: got %d files, want %d", unwrapped, got, files)
+		}
+		if got, _ := r.state(t, request); got != outcome {
+			t.Errorf("after %d batches: got outcome %q, want %q", unwrapped, got, outcome)
+		}
 	}
 }
 
