@@ -2,7 +2,6 @@ package vault
 
 import (
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"slices"
 	"strings"
@@ -46,16 +45,7 @@ func startConsole(t *testing.T) console {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := console{n, &admintest.Client{
-		Client:  &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Console: &admintest.Console{URL: n.Admin},
-	}}
-	c.SignIn(t, email)
-	return c
+	return console{n, admintest.SignedInAt(t, n.Admin, email)}
 }
 
 // submit submits a form with the user's password.
