@@ -229,6 +229,17 @@ func (h *Console) NewClient(t testing.TB) *Client {
 	}, h}
 }
 
+// SignedInAt returns a client that is signed in to the console of a running node as the user with the given
+// email address.
+func SignedInAt(t testing.TB, origin, email string) *Client {
+	t.Helper()
+	h := &Console{URL: origin, transport: &http.Transport{}}
+	t.Cleanup(h.transport.CloseIdleConnections)
+	b := h.NewClient(t)
+	b.SignIn(t, email)
+	return b
+}
+
 // SignedInAs returns a client that is signed in as the user with the given role.
 func (h *Console) SignedInAs(t testing.TB, role models.Role) *Client {
 	t.Helper()

@@ -67,13 +67,13 @@ const patience = 30 * time.Second
 
 // environ returns the test's environment with the given settings and no other pingpost settings.
 func environ(settings ...string) []string {
-	env := settings
+	var env []string
 	for _, one := range os.Environ() {
 		if !strings.HasPrefix(one, "PINGPOST_") && !strings.HasPrefix(one, "LEAD_VAULT_") {
 			env = append(env, one)
 		}
 	}
-	return env
+	return append(env, settings...)
 }
 
 // outcome is the output and exit code of a command.

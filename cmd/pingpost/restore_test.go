@@ -66,16 +66,23 @@ type addresses struct{ api, admin, ops string }
 // serve starts a ready node.
 func (o *original) serve(t *testing.T, env []string) addresses {
 	t.Helper()
+	_, a := serveReady(t, env)
+	return a
+}
+
+// serveReady starts a node, waits until it is ready, and reads its addresses from its log.
+func serveReady(t *testing.T, env []string) (*process, addresses) {
+	t.Helper()
 	node, api, ops := serve(t, env)
 	node.until(t, "the node is ready", ready200(ops))
 	for line := range strings.Lines(node.stdout.String()) {
 		var started struct{ Msg, Admin string }
 		if json.Unmarshal([]byte(line), &started) == nil && started.Msg == "started" {
-			return addresses{api, "http://" + started.Admin, ops}
+			return node, addresses{api, "http://" + started.Admin, ops}
 		}
 	}
 	t.Fatal("the node did not log its addresses")
-	return addresses{}
+	return nil, addresses{}
 }
 
 // browser is a signed-in user of the console.

@@ -201,10 +201,13 @@ func (r Request) Overdue(now time.Time) bool {
 	return r.Outcome == nil && now.UTC().Truncate(24*time.Hour).After(r.DueOn)
 }
 
+// requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres can read all
+// entries for each lead.
 const requestCounts = `privacy_requests.*, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
 	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending
-	FROM privacy_request_leads r LEFT JOIN LATERAL (SELECT bool_or(n.erased_at IS NOT NULL) AS done
-		FROM erasures JOIN erasure_entries n USING (sequence) WHERE lead_id = r.lead_id AND NOT n.keeps_consent) e ON true
+	FROM privacy_request_leads r LEFT JOIN LATERAL (
+		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence AND NOT n.keeps_consent)) AS done
+		FROM erasures x WHERE x.lead_id = r.lead_id) e ON true
 	WHERE r.request_id = privacy_requests.id) l`
 
 // Request returns a privacy request, or a NotFound error.

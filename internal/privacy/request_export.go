@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"html/template"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -31,14 +33,15 @@ const ExportRetention = 7 * 24 * time.Hour
 // personalData is the content of an export, as data.json and data.html contain it. It leaves out staff's notes
 // about reveals and erasures, and the details of pings, which are deleted after some days.
 type personalData struct {
-	Request    string     `json:"request"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	Controller string     `json:"controller,omitempty"`
-	Purposes   string     `json:"purposes"`
-	Recipients string     `json:"recipients"`
-	Retention  string     `json:"retention"`
-	Rights     string     `json:"rights"`
-	Leads      []leadData `json:"leads"`
+	Request    string    `json:"request"`
+	CreatedAt  time.Time `json:"createdAt"`
+	Controller string    `json:"controller,omitempty"`
+	Purposes   string    `json:"purposes"`
+	Recipients string    `json:"recipients"`
+	Retention  string    `json:"retention"`
+	Rights     string    `json:"rights"`
+	// Leads reads and decrypts the leads in batches, so that they are not all in memory.
+	Leads iter.Seq[leadData] `json:"-"`
 }
 
 // leadData is the personal data of a lead.
@@ -128,12 +131,8 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 	if err != nil {
 		return e, postgres.Translate(err)
 	}
-	data, err := s.personalData(ctx, r)
-	if err != nil {
-		return e, err
-	}
 	e.Passphrase = aeszip.NewPassphrase()
-	if e.File, err = s.writeExport(ctx, data, e.Passphrase); err != nil {
+	if e.File, err = s.writeExport(ctx, r, e.Passphrase); err != nil {
 		return Exported{}, err
 	}
 	replaced, err := s.attachExport(ctx, r.ID, e.File, before)
@@ -237,21 +236,29 @@ func (s *Service) checkExport(r models.PrivacyRequest) error {
 	return s.checkFulfil(r, models.RequestAccess)
 }
 
-func (s *Service) writeExport(ctx context.Context, data personalData, passphrase string) (file uuid.UUID, err error) {
+func (s *Service) writeExport(ctx context.Context, r Request, passphrase string) (file uuid.UUID, err error) {
+	ids, err := leadsOf(s.db.Gorm.WithContext(ctx), r.ID)
+	if err != nil {
+		return uuid.Nil, postgres.Translate(err)
+	}
 	to, err := s.files.Create(ctx, s.clock.Now().Add(ExportRetention))
 	if err != nil {
 		return uuid.Nil, err
 	}
+	data := s.personalData(r.ID)
 	archive := aeszip.NewWriter(to, passphrase, data.CreatedAt)
-	err = errors.Join(
-		archive.Add("data.html", func(w io.Writer) error { return exportPage.Execute(w, data) }),
-		archive.Add("data.json", func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetEscapeHTML(false)
-			e.SetIndent("", "  ")
-			return e.Encode(data)
-		}),
-	)
+	add := func(name string, write func(io.Writer, personalData) error) error {
+		return archive.Add(name, func(w io.Writer) error {
+			var failed error
+			data.Leads = s.eachLead(ctx, ids, &failed)
+			err := write(w, data)
+			return cmp.Or(failed, err)
+		})
+	}
+	err = add("data.html", func(w io.Writer, data personalData) error { return exportPage.Execute(w, data) })
+	if err == nil {
+		err = add("data.json", writeJSON)
+	}
 	if err == nil {
 		err = errors.Join(archive.Close(), to.Close())
 	}
@@ -259,6 +266,35 @@ func (s *Service) writeExport(ctx context.Context, data personalData, passphrase
 		return uuid.Nil, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), to.ID))
 	}
 	return to.ID, nil
+}
+
+// writeJSON writes the data as a JSON object, whose last member contains the leads.
+func writeJSON(w io.Writer, data personalData) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(data); err != nil {
+		return err
+	}
+	text.Truncate(text.Len() - len("\n}\n"))
+	text.WriteString(",\n  \"leads\": [")
+	e.SetIndent("    ", "  ")
+	separator := "\n    "
+	for l := range data.Leads {
+		text.WriteString(separator)
+		if err := e.Encode(l); err != nil {
+			return err
+		}
+		text.Truncate(text.Len() - len("\n"))
+		if _, err := text.WriteTo(w); err != nil {
+			return err
+		}
+		separator = ",\n    "
+	}
+	text.WriteString("\n  ]\n}\n")
+	_, err := text.WriteTo(w)
+	return err
 }
 
 // OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. If
@@ -292,29 +328,35 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 // exportBatch is the number of leads that an export reads at a time.
 const exportBatch = 1000
 
-// personalData reads and decrypts the data of a request's leads.
-func (s *Service) personalData(ctx context.Context, r Request) (personalData, error) {
-	data := personalData{
-		Request: RequestID(r.ID), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
+// personalData returns the data of a request, without its leads.
+func (s *Service) personalData(request uuid.UUID) personalData {
+	return personalData{
+		Request: RequestID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
 		Recipients: s.settings.Recipients, Retention: exportStored, Rights: exportRights,
 	}
-	all, err := s.RequestLeads(ctx, r.ID, r.Leads)
-	if err != nil {
-		return data, err
-	}
-	for len(all) > 0 {
-		batch := make([]uuid.UUID, min(len(all), exportBatch))
-		for i := range batch {
-			batch[i] = all[i].LeadID
+}
+
+// eachLead reads and decrypts the data of leads, whose ids are in ascending order, the newest at the start.
+// After an error, it sets failed and ends.
+func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) iter.Seq[leadData] {
+	return func(yield func(leadData) bool) {
+		for rest := ids; len(rest) > 0; {
+			first := max(0, len(rest)-exportBatch)
+			batch := slices.Clone(rest[first:])
+			slices.Reverse(batch)
+			rest = rest[:first]
+			read, err := s.leadData(ctx, batch)
+			if err != nil {
+				*failed = err
+				return
+			}
+			for _, l := range read {
+				if !yield(l) {
+					return
+				}
+			}
 		}
-		all = all[len(batch):]
-		read, err := s.leadData(ctx, batch)
-		if err != nil {
-			return data, err
-		}
-		data.Leads = append(data.Leads, read...)
 	}
-	return data, nil
 }
 
 const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),

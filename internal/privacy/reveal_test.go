@@ -32,14 +32,16 @@ type rig struct {
 	*privacy.Service
 	user    audit.Actor
 	journal *brokenJournal
+	folder  string // of the journal
 }
 
 func newRig(t *testing.T) rig {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	user := testkit.Actor(t, p.DB, "fay@example.com")
-	j := &brokenJournal{Store: journal.Folder(t.TempDir())}
-	return rig{p, newService(p.DB, p, j).By(user), user, j}
+	folder := t.TempDir()
+	j := &brokenJournal{Store: journal.Folder(folder)}
+	return rig{p, newService(p.DB, p, j).By(user), user, j, folder}
 }
 
 func newService(d *testkit.Database, p *testkit.Platform, j journal.Store) *privacy.Service {

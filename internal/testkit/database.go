@@ -187,6 +187,35 @@ func Value[T any](t testing.TB, d *Database, sql string, args ...any) (v T) {
 	return v
 }
 
+// Columns returns the contents of each column of each table as text. The keys of the map are names such
+// as "leads.postcode".
+func (d *Database) Columns(t testing.TB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	d.root.do(t, d.RootURL, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT ARRAY[c.table_schema, c.table_name, c.column_name]::text[]
+			FROM information_schema.columns c JOIN pg_class k ON k.oid = format('%I.%I', c.table_schema, c.table_name)::regclass
+			WHERE k.relkind IN ('r', 'p') AND NOT k.relispartition AND c.table_schema NOT IN ('pg_catalog', 'information_schema')`)
+		if err != nil {
+			return err
+		}
+		names, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+		if err != nil || len(names) < 50 {
+			return fmt.Errorf("reading the names of %d columns: %w", len(names), err)
+		}
+		for _, name := range names {
+			var text string
+			column, table := pgx.Identifier{name[2]}.Sanitize(), pgx.Identifier{name[0], name[1]}.Sanitize()
+			if err := c.QueryRow(ctx, "SELECT coalesce(string_agg("+column+"::text, E'\n'), '') FROM "+table).Scan(&text); err != nil {
+				return err
+			}
+			all[name[1]+"."+name[2]] = text
+		}
+		return nil
+	})
+	return all
+}
+
 // AwaitLockOn waits until a statement is waiting for a lock on the table.
 func (d *Database) AwaitLockOn(t testing.TB, table string) {
 	t.Helper()

@@ -219,7 +219,7 @@ func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 			t.Errorf("%s do not mention the page, so the search proves nothing", where)
 		}
 	}
-	maps.Copy(texts, n.Columns(t))
+	maps.Copy(texts, n.DB.Columns(t))
 	for where, text := range texts {
 		for _, link := range links {
 			if strings.Contains(text, strings.TrimPrefix(link, "/partner/")) {

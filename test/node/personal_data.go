@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Marker is a word that tests put in every text that the service does not interpret, such as names,
@@ -104,7 +101,7 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 		t.Error("log or metrics do not mention the requests, so the search proves nothing")
 	}
 	found := map[string][]string{}
-	for column, text := range n.Columns(t) {
+	for column, text := range n.DB.Columns(t) {
 		if leaks := n.leaksIn(text); leaks != nil {
 			found[column] = leaks
 		}
@@ -117,33 +114,6 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 	if found["pings.budget"] == nil {
 		t.Error("the marker is not in pings.budget, so the search proves nothing")
 	}
-}
-
-// Columns returns the contents of each column of each table as text. The keys of the map are names such
-// as "leads.postcode".
-func (n *Node) Columns(t *testing.T) map[string]string {
-	t.Helper()
-	ctx := context.Background()
-	rows, err := n.Root.Query(ctx, `SELECT ARRAY[c.table_schema, c.table_name, c.column_name]::text[]
-		FROM information_schema.columns c JOIN pg_class k ON k.oid = format('%I.%I', c.table_schema, c.table_name)::regclass
-		WHERE k.relkind IN ('r', 'p') AND NOT k.relispartition AND c.table_schema NOT IN ('pg_catalog', 'information_schema')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
-	if err != nil || len(names) < 50 {
-		t.Fatalf("reading the names of %d columns: %v", len(names), err)
-	}
-	all := map[string]string{}
-	for _, name := range names {
-		var text string
-		column, table := pgx.Identifier{name[2]}.Sanitize(), pgx.Identifier{name[0], name[1]}.Sanitize()
-		if err := n.Root.QueryRow(ctx, "SELECT coalesce(string_agg("+column+"::text, E'\n'), '') FROM "+table).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		all[name[1]+"."+name[2]] = text
-	}
-	return all
 }
 
 // Get returns the response body for a URL outside the partner API. The status must be 200.

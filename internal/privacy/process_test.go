@@ -1,0 +1,160 @@
+package privacy_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// task is what another process does until it ends or is killed.
+type task struct {
+	Database, Journal string // URL and folder
+	Now               time.Time
+	Retention         privacy.Retention // carry out a retention run, if it is set
+	Lead, Request     uuid.UUID         // erase this lead, or the leads of this request
+	StopBefore        int64             // stop before this entry is written to the journal
+	StopAfter         int64             // stop after this entry was written to the journal
+}
+
+// processTask is the variable that contains the task of this test binary in JSON.
+const processTask = "PRIVACY_TEST_TASK"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(processTask); text != "" {
+		var work task
+		err := json.Unmarshal([]byte(text), &work)
+		if err == nil {
+			err = work.run(context.Background())
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	testkit.Main(m)
+}
+
+func (w task) run(ctx context.Context) error {
+	db, err := postgres.Open(ctx, postgres.Options{
+		URL: w.Database, MaxConnections: 5, ConnectTimeout: 5 * time.Second, StatementTimeout: 30 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	keys, err := keyring.NewKeys([][]byte{bytes.Repeat([]byte{1}, keyring.KeySize)})
+	if err != nil {
+		return err
+	}
+	j := &stoppingJournal{journal.Folder(w.Journal), w}
+	s := privacy.NewService(db, nil, keys, j, clock.NewManual(w.Now), privacy.Settings{Retention: w.Retention}).By(audit.Operator)
+	switch {
+	case w.Lead != uuid.Nil:
+		_, err = s.Erase(ctx, scope.System, privacy.Erasure{Lead: w.Lead, Reason: models.EraseForRequest})
+	case w.Request != uuid.Nil:
+		err = s.EraseRequest(ctx, w.Request)
+	default:
+		_, err = s.RunRetention(ctx)
+	}
+	return err
+}
+
+// stoppingJournal stops the process at a step, so that it can be killed there.
+type stoppingJournal struct {
+	journal.Store
+	task
+}
+
+func (j *stoppingJournal) Write(ctx context.Context, sequence int64, text []byte) error {
+	if sequence == j.StopBefore {
+		stopHere()
+	}
+	err := j.Store.Write(ctx, sequence, text)
+	if sequence == j.StopAfter {
+		stopHere()
+	}
+	return err
+}
+
+const stopped = "stopped"
+
+func stopHere() {
+	fmt.Println(stopped)
+	select {}
+}
+
+// process is another process that carries out a task.
+type process struct {
+	*exec.Cmd
+	output io.Reader
+}
+
+// begin starts a process.
+func (r rig) begin(t *testing.T, w task) process {
+	t.Helper()
+	w.Database, w.Journal, w.Now = r.DB.AppURL, r.folder, r.Time.Now()
+	text, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := process{Cmd: exec.Command(os.Args[0])}
+	p.Env, p.Stderr = append(os.Environ(), processTask+"="+string(text)), os.Stderr
+	p.output, err = p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Process.Kill() // it has ended, unless the test failed
+		_ = p.Wait()
+	})
+	return p
+}
+
+// awaitStop waits until the process has stopped at a step.
+func (p process) awaitStop(t *testing.T) {
+	t.Helper()
+	if line, err := bufio.NewReader(p.output).ReadString('\n'); line != stopped+"\n" {
+		t.Fatalf("the process did not stop: %q, %v", line, err)
+	}
+}
+
+// kill kills the process.
+func (p process) kill(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); p.ProcessState.ExitCode() != -1 {
+		t.Fatalf("the process ended before it was killed: %v", err)
+	}
+}
+
+// succeed waits until the process has carried out its task.
+func (p process) succeed(t *testing.T) {
+	t.Helper()
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
