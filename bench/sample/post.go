@@ -90,8 +90,8 @@ func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	return token, err
 }
 
-// disclosures are the texts that consumers agree to. A partner has only a few forms.
-var disclosures = func() (all [8]string) {
+// Disclosures are the texts that consumers agree to. A partner has only a few forms.
+var Disclosures = func() (all [8]string) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for i := range all {
 		all[i] = words(random, 250+random.IntN(100))
@@ -106,7 +106,7 @@ func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 		transaction, person, person, 60000+random.IntN(1000))
 	body = fmt.Appendf(body, `"location":{"address":"%d Example Street, Exampleton"},`, 1+random.IntN(200))
 	body = fmt.Appendf(body, `"consent":{"acknowledged":true,"acknowledgedAt":%q,"disclosureText":%q,"recipientHash":"%064x","thirdPartyFormCertUrl":"https://cert.example.com/%032x","thirdPartyLeadId":"%032x"},`,
-		now.UTC().Format(time.RFC3339), pick(random, disclosures[:]), person, person, person)
+		now.UTC().Format(time.RFC3339), pick(random, Disclosures[:]), person, person, person)
 	body = fmt.Appendf(body, `"answers":{"owner":%t,"rooms":%d,"when":%q,"details":%q},`,
 		random.IntN(2) == 0, 1+random.IntN(9), pick(random, []string{"this week", "this month", "later"}), words(random, 80+random.IntN(80)))
 	return fmt.Appendf(body, `"notes":%q}`, words(random, 150+random.IntN(600)))

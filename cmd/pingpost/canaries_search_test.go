@@ -141,7 +141,7 @@ func (w *watched) checkAfter(t *testing.T) {
 			}
 		}
 	}
-	for _, statement := range []string{"ANALYZE", "VACUUM FULL", "CHECKPOINT"} { // see docs/how-to/erase-contact-data.md
+	for _, statement := range []string{"VACUUM FULL", "CHECKPOINT"} { // see docs/how-to/erase-contact-data.md
 		w.database.Exec(t, statement)
 	}
 	files := w.databaseFiles(t)

@@ -23,7 +23,8 @@ func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 }
 
 func newStore(pool *pgxpool.Pool, size, writers int) *Store {
-	s := &Store{pool: pool, statement: newStatement()}
+	s := &Store{pool: pool}
+	s.statement = newStatement(&s.known)
 	s.group = newBatcher(size, writers, s.commit)
 	return s
 }
@@ -37,6 +38,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
+	d.setDigest()
 	got := s.group.deliver(ctx, d)
 	return got.receipt, got.stored, got.err
 }

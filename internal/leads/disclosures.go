@@ -3,6 +3,7 @@ package leads
 import (
 	"context"
 	"crypto/sha256"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/models"
 )
 
 const (
@@ -21,32 +23,50 @@ const (
 	countedUses = 1000
 	// recentUses is longer than the time between two calls of MarkStandardDisclosures.
 	recentUses = 10 * time.Minute
+	// knownAfter is the minimum age of texts that posts do not send to the database. It is longer than the lag
+	// of a standby, which may become the primary.
+	knownAfter = time.Hour
+	maxKnown   = 10_000
 )
 
-// digestOf returns the digest that identifies a disclosure text, or nil if there is no text.
-func digestOf(text *string) []byte {
-	if text == nil {
+// setDigest sets the digest that identifies the disclosure text.
+func (d *Delivery) setDigest() {
+	if text := d.Consent.DisclosureText; text != nil {
+		digest := sha256.Sum256([]byte(*text))
+		d.Consent.DisclosureDigest = digest[:]
+	}
+}
+
+// knownTexts contains the digests of standard texts. The database has these texts, so posts send only their
+// digests.
+type knownTexts struct {
+	digests atomic.Pointer[map[string]bool]
+}
+
+// newText returns the disclosure text, or nil if there is none or it is known.
+func (k *knownTexts) newText(c *models.Consent) *string {
+	if digests := k.digests.Load(); digests != nil && (*digests)[string(c.DisclosureDigest)] {
 		return nil
 	}
-	digest := sha256.Sum256([]byte(*text))
-	return digest[:]
+	return c.DisclosureText
 }
 
 // findStandardSQL finds the texts that have become standard. It checks the texts that were used by leads
 // after $1, and counts the people of leads after $2. Sandbox leads do not count, because anyone can send
 // many of them.
-const findStandardSQL = `SELECT digest FROM disclosures d
-	WHERE NOT standard AND digest IN (SELECT digest FROM disclosure_uses WHERE lead_id > $1)
+const findStandardSQL = `SELECT digest FROM (SELECT DISTINCT digest FROM disclosure_uses WHERE lead_id > $1) AS recent
+	WHERE (SELECT NOT standard FROM disclosures d WHERE d.digest = recent.digest)
 		AND (SELECT count(DISTINCT email_digest) FROM (
 			SELECT email_digest FROM disclosure_uses u JOIN leads l ON l.id = u.lead_id
-			WHERE u.digest = d.digest AND u.lead_id > $2 AND l.id > $2 AND NOT l.sandbox LIMIT $3) AS counted) >= $4`
+			WHERE u.digest = recent.digest AND u.lead_id > $2 AND l.id > $2 AND NOT l.sandbox LIMIT $3) AS counted) >= $4`
 
 const deleteStandardUsesSQL = `DELETE FROM disclosure_uses WHERE lead_id IN (
 	SELECT lead_id FROM disclosures d CROSS JOIN LATERAL (SELECT lead_id FROM disclosure_uses u WHERE u.digest = d.digest LIMIT $1) AS used
 	WHERE standard LIMIT $1)`
 
 // MarkStandardDisclosures marks the disclosure texts that have become standard. From then on, posts and
-// erasures neither lock these texts nor store or delete their uses. Each node calls it every minute.
+// erasures neither lock these texts nor store or delete their uses. After an hour, posts do not send these
+// texts to the database either. Each node calls it every minute.
 func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) error {
 	rows, err := s.pool.Query(ctx, findStandardSQL, postgres.PlanEachTime,
 		id.First(now.Add(-quote.Validity-recentUses)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
@@ -62,6 +82,26 @@ func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) erro
 			return postgres.Translate(err)
 		}
 	}
-	_, err = postgres.InBatches(ctx, s.pool, deleteStandardUsesSQL)
-	return err
+	if _, err := postgres.InBatches(ctx, s.pool, deleteStandardUsesSQL); err != nil {
+		return err
+	}
+	return s.loadKnown(ctx, now)
+}
+
+func (s *Store) loadKnown(ctx context.Context, now time.Time) error {
+	rows, err := s.pool.Query(ctx, `SELECT digest FROM disclosures WHERE standard AND first_used_at < $1 ORDER BY first_used_at DESC LIMIT $2`,
+		now.Add(-knownAfter), maxKnown)
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	digests := map[string]bool{}
+	var digest []byte
+	if _, err := pgx.ForEachRow(rows, []any{&digest}, func() error {
+		digests[string(digest)] = true
+		return nil
+	}); err != nil {
+		return postgres.Translate(err)
+	}
+	s.known.digests.Store(&digests)
+	return nil
 }

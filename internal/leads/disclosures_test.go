@@ -119,3 +119,30 @@ func TestSeldomDisclosureIsNotStandard(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// After an hour, a post sends only the digest of a standard text.
+func TestKnownDisclosureIsNotSent(t *testing.T) {
+	p := platform(t)
+	var all []*leads.Delivery
+	for i := range 20 {
+		all = append(all, agreed(p, fmt.Sprint("person ", i), "I agree"))
+	}
+	deliverAll(t, p, all...)
+	for _, known := range []bool{false, true} {
+		if err := p.Leads.MarkStandardDisclosures(t.Context(), p.Time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		text := "I agree"
+		if sent := p.Leads.NewText(&text); (sent == nil) != known {
+			t.Errorf("the text is sent: %t, want %t", sent != nil, !known)
+		}
+		p.Time.Advance(time.Hour + time.Second)
+	}
+	deliverAll(t, p, agreed(p, "person", "I agree"), agreed(p, "person", "I do not agree"))
+	if got := disclosures(t, p); got != "I agree t 0, I do not agree f 1" {
+		t.Errorf("got %q", got)
+	}
+	if n := testkit.Value[int](t, p.DB, `SELECT count(*) FROM consents WHERE disclosure_digest = sha256('I agree')`); n != 21 {
+		t.Errorf("got %d consents, want 21", n)
+	}
+}

@@ -1,6 +1,10 @@
 package leads
 
-import "context"
+import (
+	"context"
+
+	"github.com/pingpost/pingpost/models"
+)
 
 // Result is the result of a delivery.
 type Result struct {
@@ -14,6 +18,7 @@ type Result struct {
 func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []Result {
 	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
+		d.setDigest()
 		group[i] = &waitingDelivery{delivery: d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
@@ -35,3 +40,10 @@ func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
 
 // PersonSQL is personSQL for tests.
 var PersonSQL = personSQL
+
+// NewText returns the disclosure text that a post sends to the database, or nil if the text is known.
+func (s *Store) NewText(text *string) *string {
+	d := Delivery{Consent: models.Consent{DisclosureText: text}}
+	d.setDigest()
+	return s.known.newText(&d.Consent)
+}

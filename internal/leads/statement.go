@@ -75,7 +75,7 @@ func keyColumns() []column {
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
-		newColumn("disclosure_digest", "bytea", func(d *Delivery) []byte { return digestOf(d.Consent.DisclosureText) }),
+		newColumn("disclosure_digest", "bytea", func(d *Delivery) []byte { return d.Consent.DisclosureDigest }),
 		newColumn("recipient_hash", "text", func(d *Delivery) *string { return d.Consent.RecipientHash }),
 		newColumn("form_cert_url", "text", func(d *Delivery) *string { return d.Consent.FormCertURL }),
 		newColumn("third_party_lead_id", "text", func(d *Delivery) *string { return d.Consent.ThirdPartyLeadID }),
@@ -83,9 +83,9 @@ func consentColumns() []column {
 }
 
 // childColumns returns the columns of a post's disclosure text, ledger entry and event.
-func childColumns() []column {
+func childColumns(known *knownTexts) []column {
 	return []column{
-		newColumn("disclosure_text", "text", func(d *Delivery) *string { return d.Consent.DisclosureText }),
+		newColumn("disclosure_text", "text", func(d *Delivery) *string { return known.newText(&d.Consent) }),
 		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
 		accrual("reference", "text", func(e models.LedgerEntry) string { return e.Reference }),
 		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
@@ -181,7 +181,7 @@ WITH post AS MATERIALIZED (
 	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (attempt_id)
 ), wording AS MATERIALIZED (
 	SELECT DISTINCT ON (disclosure_digest) disclosure_digest, disclosure_text, partner_id, received_at
-	FROM post JOIN lead USING (attempt_id) WHERE disclosure_digest IS NOT NULL ORDER BY disclosure_digest
+	FROM post JOIN lead USING (attempt_id) WHERE disclosure_text IS NOT NULL ORDER BY disclosure_digest
 ), unusual AS MATERIALIZED (
 	SELECT * FROM wording WHERE (SELECT standard FROM disclosures WHERE digest = disclosure_digest) IS NOT TRUE
 ), disclosure AS (
@@ -209,9 +209,9 @@ type statement struct {
 	columns []column
 }
 
-func newStatement() statement {
+func newStatement(known *knownTexts) statement {
 	leads, keys, consents := append(readableColumns(), internalColumns()...), keyColumns(), consentColumns()
-	all := slices.Concat(leads, keys, consents, childColumns())
+	all := slices.Concat(leads, keys, consents, childColumns(known))
 	parameters := make([]string, len(all))
 	for i, c := range all {
 		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.kind)
