@@ -59,6 +59,7 @@ CREATE OR REPLACE FUNCTION erase_leads(entry bigint, at timestamptz) RETURNS voi
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     ids uuid[];
+    batch uuid[];
     keeps boolean;
     first uuid;
     last uuid;
@@ -69,18 +70,25 @@ BEGIN
         RAISE EXCEPTION 'no such entry' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'erasures_entry';
     END IF;
     ids := ARRAY(SELECT lead_id FROM erasures WHERE sequence = entry ORDER BY lead_id);
-    first := ids[1];
-    last := ids[cardinality(ids)];
-    -- The tables are in the same order as when a lead is stored, so that no deadlock is possible.
-    UPDATE leads SET state = 'erased', transaction_id = '', quoted_postcode = '', postcode = '',
-            email_digest = NULL, phone_digest = NULL, ciphertext = NULL, iv = NULL, auth_tag = NULL
-        WHERE id BETWEEN first AND last AND id = ANY (ids) AND state <> 'erased';
-    DELETE FROM lead_keys WHERE lead_id BETWEEN first AND last AND lead_id = ANY (ids);
-    IF NOT keeps THEN
-        UPDATE consents SET disclosure_digest = NULL, disclosure_text = NULL, recipient_hash = NULL, form_cert_url = NULL, third_party_lead_id = NULL
-            WHERE lead_id BETWEEN first AND last AND lead_id = ANY (ids)
-                AND num_nonnulls(disclosure_digest, disclosure_text, recipient_hash, form_cert_url, third_party_lead_id) > 0;
-    END IF;
+    -- Posts run during the pauses. The tables are in the same order as when a lead is stored, so that no deadlock
+    -- is possible.
+    FOR n IN 0..(cardinality(ids) - 1) / 100 LOOP
+        IF n > 0 THEN
+            PERFORM pg_sleep(0.004);
+        END IF;
+        batch := ids[n * 100 + 1:n * 100 + 100];
+        first := batch[1];
+        last := batch[cardinality(batch)];
+        UPDATE leads SET state = 'erased', transaction_id = '', quoted_postcode = '', postcode = '',
+                email_digest = NULL, phone_digest = NULL, ciphertext = NULL, iv = NULL, auth_tag = NULL
+            WHERE id BETWEEN first AND last AND id = ANY (batch) AND state <> 'erased';
+        DELETE FROM lead_keys WHERE lead_id BETWEEN first AND last AND lead_id = ANY (batch);
+        IF NOT keeps THEN
+            UPDATE consents SET disclosure_digest = NULL, disclosure_text = NULL, recipient_hash = NULL, form_cert_url = NULL, third_party_lead_id = NULL
+                WHERE lead_id BETWEEN first AND last AND lead_id = ANY (batch)
+                    AND num_nonnulls(disclosure_digest, disclosure_text, recipient_hash, form_cert_url, third_party_lead_id) > 0;
+        END IF;
+    END LOOP;
     DELETE FROM ledger_notes n USING ledger_references r WHERE r.lead_id = ANY (ids) AND n.entry_id = r.entry_id;
     UPDATE returns SET evidence = '', decision_note = '' WHERE lead_id = ANY (ids);
     UPDATE lead_reveals SET note = '' WHERE lead_id = ANY (ids);

@@ -235,7 +235,7 @@ func (s *Service) HoldHistory(ctx context.Context, lead uuid.UUID) (all []models
 
 // heldSQL selects the leads under a legal hold among those with the given ids. The subqueries do not
 // depend on the lead, so Postgres looks up each lead in a hash table.
-const heldSQL = `SELECT l.id FROM leads l WHERE l.id BETWEEN ? AND ? AND l.id IN ? AND (
+const heldSQL = `SELECT l.id FROM leads l WHERE l.id BETWEEN ? AND ? AND l.id = ANY (?::uuid[]) AND (
 		l.id IN (SELECT lead_id FROM legal_holds WHERE released_at IS NULL)
 		OR l.email_digest IN (SELECT unnest(email_digests) FROM legal_holds WHERE released_at IS NULL)
 		OR l.phone_digest IN (SELECT unnest(phone_digests) FROM legal_holds WHERE released_at IS NULL))`
@@ -244,7 +244,7 @@ const heldSQL = `SELECT l.id FROM leads l WHERE l.id BETWEEN ? AND ? AND l.id IN
 func heldAmong(tx *gorm.DB, ids []uuid.UUID) (found []uuid.UUID, err error) {
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
 		var some []uuid.UUID
-		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], batch).Scan(&some).Error; err != nil {
+		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], array(batch)).Scan(&some).Error; err != nil {
 			return nil, err
 		}
 		found = append(found, some...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -169,16 +170,41 @@ func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 	}
 }
 
+const (
+	// Posts run during the pauses between batches.
+	storedAtOnce = 100
+	storePause   = 4 * time.Millisecond
+)
+
+const addErasuresSQL = `INSERT INTO erasures (lead_id, sequence, note) SELECT lead, ?, ? FROM unnest(?::uuid[]) AS lead`
+
 // store inserts a pending entry and its erasures.
 func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) error {
 	if err := tx.Omit("erased_at").Create(&e).Error; err != nil {
 		return err
 	}
-	rows := make([]models.Erasure, len(leads))
-	for i, lead := range leads {
-		rows[i] = models.Erasure{LeadID: lead, Sequence: e.Sequence, Note: note}
+	for len(leads) > 0 {
+		batch := leads[:min(len(leads), storedAtOnce)]
+		if err := tx.Exec(addErasuresSQL, e.Sequence, note, array(batch)).Error; err != nil {
+			return err
+		}
+		if leads = leads[len(batch):]; len(leads) > 0 {
+			if err := pause(tx.Statement.Context, storePause); err != nil {
+				return err
+			}
+		}
 	}
-	return tx.Create(&rows).Error
+	return nil
+}
+
+// array returns ids as the text of an array. A list of parameters would be a different statement for each
+// length.
+func array(ids []uuid.UUID) string {
+	texts := make([]string, len(ids))
+	for i, one := range ids {
+		texts[i] = one.String()
+	}
+	return "{" + strings.Join(texts, ",") + "}"
 }
 
 // FinishErasures carries out the pending erasures, in order: it writes each entry to the journal, and
