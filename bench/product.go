@@ -59,8 +59,8 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 	return p, p.process.Receive(&p.at)
 }
 
-// knownDisclosure stores a text that consumers have agreed to since yesterday.
-const knownDisclosure = `INSERT INTO disclosures (digest, text, partner_id, first_used_at, standard) VALUES (sha256(convert_to($1, 'UTF8')), $1, $2, $3, true)`
+// standardDisclosure stores a standard text that was first used yesterday.
+const standardDisclosure = `INSERT INTO disclosures (digest, text, partner_id, first_used_at, standard) VALUES (sha256(convert_to($1, 'UTF8')), $1, $2, $3, true)`
 
 // admit creates the approved partner that sends the pings and posts, with an account and a signing
 // secret.
@@ -88,7 +88,7 @@ func (p *product) admit(ctx context.Context) error {
 	}
 	p.partner = sample.Partner{ID: row.ID, Slug: partnerSlug, Secret: secret.Plain}
 	for _, text := range sample.Disclosures {
-		if _, err := p.root.Exec(ctx, knownDisclosure, text, row.ID, clock.System{}.Now().AddDate(0, 0, -1)); err != nil {
+		if _, err := p.root.Exec(ctx, standardDisclosure, text, row.ID, clock.System{}.Now().AddDate(0, 0, -1)); err != nil {
 			return err
 		}
 	}

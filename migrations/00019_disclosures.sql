@@ -14,7 +14,7 @@ CREATE TABLE disclosures (
     replaced_by_id uuid        CONSTRAINT disclosures_replaced_by_fkey REFERENCES staff,
     CONSTRAINT disclosures_replaced CHECK ((replaced_at IS NULL) = (replaced_by = ''))
 );
-COMMENT ON TABLE disclosures IS 'The different disclosure texts, by the SHA-256 digest of the text that the partner sent. A text that is not standard is deleted with the last lead that uses it.';
+COMMENT ON TABLE disclosures IS 'Disclosure texts, each stored once and identified by the SHA-256 digest of the text that the partner sent. A text that is not standard is deleted with the last lead that uses it.';
 CREATE INDEX disclosures_by_time ON disclosures (standard, first_used_at, id);
 CREATE INDEX disclosures_by_partner ON disclosures (partner_id, standard, first_used_at, id);
 CREATE INDEX disclosures_replaced_by_time ON disclosures (first_used_at, id) WHERE replaced_at IS NOT NULL;
@@ -33,7 +33,7 @@ CREATE INDEX disclosure_uses_by_digest ON disclosure_uses (digest, lead_id);
 -- +goose StatementBegin
 -- disclosure_lock returns the key of the advisory lock on a disclosure text. A post holds the lock in
 -- shared mode while it uses the text. A text is deleted under the lock in exclusive mode. There are only
--- 64 locks, because Postgres has limited space for locks.
+-- 64 locks, because the lock table of Postgres is limited.
 CREATE FUNCTION disclosure_lock(digest bytea) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN get_byte(digest, 0) / 4;
 

@@ -1,6 +1,6 @@
 -- Statistics for the query planner contain values of columns, and erasing a lead does not remove them. So none
--- are collected for columns with personal data. Columns with keyed digests are an exception, because queries
--- search for them.
+-- are collected for columns with personal data. Columns with the keyed digests of leads are an
+-- exception, because queries search for them.
 
 -- +goose Up
 ALTER TABLE leads ALTER COLUMN transaction_id SET STATISTICS 0,

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Postgres collects no statistics about columns with personal data, and neither about those of partitions.
+// Postgres collects no statistics about columns with personal data, in tables and their partitions.
 func TestNoStatisticsAboutPersonalData(t *testing.T) {
 	conn := testkit.Connect(t, testkit.NewDatabaseURLs(t).OwnerURL)
 	exec(t, conn, `SELECT create_partitions('{pings}', 'day', '2026-01-02', '2026-01-03')`)

@@ -103,7 +103,7 @@ func TestDisclosurePage(t *testing.T) {
 		t.Errorf("auditor: got %d: %s", p.Status, p.Text())
 	}
 	if p := harbour.Get(t, page); p.Status != http.StatusOK || !strings.Contains(p.Body, both[1]) || strings.Contains(p.Body, both[0]) || strings.Contains(p.Body, c.Other.Name) ||
-		!strings.Contains(p.Body, `data-leads="1 lead"`) || !strings.Contains(p.Body, page+"/replace") {
+		!strings.Contains(p.Body, `data-leads="1 lead"`) || strings.Contains(p.Body, page+"/replace") {
 		t.Errorf("user for one partner: got %d: %s", p.Status, p.Text())
 	}
 	for name, path := range map[string]string{"page": page, "form": page + "/replace", "no such text": list + "/" + id.Format(id.Disclosure, c.Harbour.ID), "not an ID": list + "/x"} {
@@ -133,6 +133,10 @@ func TestReplaceDisclosure(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLeads(t)
 	b, auditor, harbour, other := c.SignedInAs(t, models.Privacy), c.SignedInAs(t, models.Auditor), privacyOf(t, c, c.Harbour), privacyOf(t, c, c.Other)
+	c.AddStaff(t, "ann@example.com", models.StaffRole{Role: models.Privacy})
+	c.Reload(t)
+	ann := c.NewClient(t)
+	ann.SignIn(t, "ann@example.com")
 	lead, page := c.AddLeadWithText(t, c.Harbour, "\nI, Jo Bloggs, agree.")
 	at := page + "/replace"
 	form := b.Get(t, at)
@@ -158,7 +162,10 @@ func TestReplaceDisclosure(t *testing.T) {
 	}
 	send(auditor, version, "New text", "case 7", admintest.Password).Expect(t, "auditor", http.StatusForbidden)
 	auditor.Get(t, at).Expect(t, "auditor opens the form", http.StatusForbidden)
-	send(other, version, "New text", "case 7", admintest.Password).Expect(t, "user for another partner", http.StatusNotFound)
+	for name, v := range map[string]*admintest.Client{"the partner": harbour, "another partner": other} {
+		send(v, version, "New text", "case 7", admintest.Password).Expect(t, "user for "+name, http.StatusNotFound)
+		v.Get(t, at).Expect(t, "form for user for "+name, http.StatusNotFound)
+	}
 	if stored() != "\nI, Jo Bloggs, agree." {
 		t.Fatalf("got %q", stored())
 	}
@@ -174,10 +181,10 @@ func TestReplaceDisclosure(t *testing.T) {
 		t.Fatalf("got %d: %s", p.Status, p.Text())
 	}
 
-	if p := send(harbour, version, "I, [name], agree.\r\nAlways.", "case 7", admintest.Password); p.Status != http.StatusSeeOther || p.Location() != page || stored() != "I, [name], agree.\nAlways." {
+	if p := send(ann, version, "I, [name], agree.\r\nAlways.", "case 7", admintest.Password); p.Status != http.StatusSeeOther || p.Location() != page || stored() != "I, [name], agree.\nAlways." {
 		t.Fatalf("got %d to %q, stored %q: %s", p.Status, p.Location(), stored(), p.Text())
 	}
-	b.Get(t, page).Expect(t, "the page", http.StatusOK, `data-state="replaced"`, "harbour-leads-privacy@example.com", "I, [name], agree.\nAlways.")
+	b.Get(t, page).Expect(t, "the page", http.StatusOK, `data-state="replaced"`, "ann@example.com", "I, [name], agree.\nAlways.")
 	if got := b.Get(t, list+"?kind=replaced").Values("data-disclosure"); !slices.Equal(got, []string{idIn(page)}) {
 		t.Errorf("got %q", got)
 	}
@@ -189,7 +196,7 @@ func TestReplaceDisclosure(t *testing.T) {
 
 	// Another user opened the form before. The entries are not lost, and can be submitted again.
 	p := send(b, version, "My <text>", "case 8", admintest.Password)
-	p.Expect(t, "conflict", http.StatusConflict, `data-conflict="changed"`, "My &lt;text&gt;", "case 8", "data-text>I, [name], agree.", "harbour-leads-privacy@example.com")
+	p.Expect(t, "conflict", http.StatusConflict, `data-conflict="changed"`, "My &lt;text&gt;", "case 8", "data-text>I, [name], agree.", "ann@example.com")
 	if now := admintest.VersionAt(t, p); now == version || stored() != "I, [name], agree.\nAlways." {
 		t.Errorf("got version %s, stored %q", now, stored())
 	} else if p := send(b, now, "My <text>", "case 8", admintest.Password); p.Status != http.StatusSeeOther || stored() != "My <text>" {

@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind  privacy.DisclosureKind
 	label string
 }{
-	{privacy.UnusualTexts, "Few people"},
+	{privacy.NonStandardTexts, "Not standard"},
 	{privacy.StandardTexts, "Standard"},
 	{privacy.ReplacedTexts, "Replaced"},
 }
@@ -23,12 +23,12 @@ func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
 	kind := privacy.DisclosureKind(q.Get("kind"))
 	if kind != privacy.StandardTexts && kind != privacy.ReplacedTexts {
-		kind = privacy.UnusualTexts
+		kind = privacy.NonStandardTexts
 	}
 	v := view.ListView{Shell: k.Shell(allTexts.Label), Tabs: k.PrivacyTabs(), Kind: string(kind), Limited: !k.Scope.All()}
 	for _, one := range kinds {
 		tab := ui.Tab{Label: one.label, URL: allTexts.URL, Current: one.kind == kind}
-		if one.kind != privacy.UnusualTexts {
+		if one.kind != privacy.NonStandardTexts {
 			tab.URL += "?kind=" + string(one.kind)
 		}
 		v.Kinds = append(v.Kinds, tab)

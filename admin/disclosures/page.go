@@ -41,7 +41,7 @@ func (h *Handlers) page(k *web.Request) error {
 		Limited: !k.Scope.All(),
 		More:    d.MoreLeads || d.Leads > shownLeads,
 	}
-	if k.MayAt(web.ReplaceDisclosures, d.PartnerID) {
+	if k.MayForAllPartners(web.ReplaceDisclosures) {
 		v.ReplaceURL = web.DisclosureURL(d.ID) + "/replace"
 	}
 	for _, l := range leads {

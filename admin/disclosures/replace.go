@@ -11,8 +11,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+// toReplace returns the text with the id in the URL. Leads of all partners can use the text.
+func (h *Handlers) toReplace(k *web.Request) (d privacy.Disclosure, err error) {
+	if !k.Scope.All() {
+		return d, web.ErrNotFound
+	}
+	return h.disclosure(k)
+}
+
 func (h *Handlers) replacePage(k *web.Request) error {
-	d, err := h.disclosure(k)
+	d, err := h.toReplace(k)
 	if err != nil {
 		return err
 	}
@@ -20,19 +28,19 @@ func (h *Handlers) replacePage(k *web.Request) error {
 }
 
 func (h *Handlers) replace(k *web.Request) error {
-	d, err := h.disclosure(k)
+	d, err := h.toReplace(k)
 	if err != nil {
 		return err
 	}
 	f := k.R.PostForm
-	asked := privacy.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
+	replacement := privacy.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
 	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
-	_, err = asked.Check()
+	_, err = replacement.Check()
 	return web.Submit(k, web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			err := h.Privacy.By(k.By).ReplaceDisclosure(k.R.Context(), k.Scope, asked)
+			err := h.Privacy.By(k.By).ReplaceDisclosure(k.R.Context(), k.Scope, replacement)
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)
 			}
@@ -64,7 +72,6 @@ func (h *Handlers) showReplace(k *web.Request, d privacy.Disclosure, text string
 		Current:  d.Text,
 		Text:     text,
 		Note:     k.R.PostForm.Get("note"),
-		Limited:  !k.Scope.All(),
 		Version:  cmp.Or(r.Version, web.FormRowVersion(k)),
 		Conflict: r.Conflict,
 		StepUp:   r.StepUp,

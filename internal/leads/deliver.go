@@ -24,7 +24,7 @@ func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 
 func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 	s := &Store{pool: pool}
-	s.statement = newStatement(&s.known)
+	s.statement = newStatement(&s.cached)
 	s.group = newBatcher(size, writers, s.commit)
 	return s
 }

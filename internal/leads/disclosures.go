@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/models"
 )
 
 const (
@@ -21,12 +20,12 @@ const (
 	standardPeriod = 7 * 24 * time.Hour
 	// countedUses limits how many uses of a text are counted, because one person can have very many leads.
 	countedUses = 1000
-	// recentUses is longer than the time between two calls of MarkStandardDisclosures.
-	recentUses = 10 * time.Minute
-	// knownAfter is the minimum age of texts that posts do not send to the database. It is longer than the lag
-	// of a standby, which may become the primary.
-	knownAfter = time.Hour
-	maxKnown   = 10_000
+	// MarkStandardDisclosures is called every minute. A text that one call misses is found after its next use.
+	markedEvery = 2 * time.Minute
+	markTimeout = "45s"
+	// Only older standard texts are cached, so that a standby that becomes the primary has them.
+	cachedAfter = time.Hour
+	maxCached   = 10_000
 )
 
 // setDigest sets the digest that identifies the disclosure text.
@@ -37,25 +36,29 @@ func (d *Delivery) setDigest() {
 	}
 }
 
-// knownTexts contains the digests of standard texts. The database has these texts, so posts send only their
+// cachedTexts contains the digests of standard texts. The database has these texts, so posts send only their
 // digests.
-type knownTexts struct {
-	digests atomic.Pointer[map[string]bool]
+type cachedTexts struct{ current atomic.Pointer[cachedDigests] }
+
+type cachedDigests struct {
+	digests map[string]bool
+	until   time.Time // when they expire, because the database may have been restored since
 }
 
-// newText returns the disclosure text, or nil if there is none or it is known.
-func (k *knownTexts) newText(c *models.Consent) *string {
-	if digests := k.digests.Load(); digests != nil && (*digests)[string(c.DisclosureDigest)] {
+// newText returns the disclosure text, or nil if there is none or the database has it.
+func (c *cachedTexts) newText(d *Delivery) *string {
+	if now := c.current.Load(); now != nil && d.Lead.ReceivedAt.Before(now.until) && now.digests[string(d.Consent.DisclosureDigest)] {
 		return nil
 	}
-	return c.DisclosureText
+	return d.Consent.DisclosureText
 }
 
 // findStandardSQL finds the texts that have become standard. It checks the texts that were used by leads
 // after $1, and counts the people of leads after $2. Sandbox leads do not count, because anyone can send
-// many of them.
+// many of them. Most texts that are not standard have few uses, so this is checked first.
 const findStandardSQL = `SELECT digest FROM (SELECT DISTINCT digest FROM disclosure_uses WHERE lead_id > $1) AS recent
-	WHERE (SELECT NOT standard FROM disclosures d WHERE d.digest = recent.digest)
+	WHERE EXISTS (SELECT FROM disclosure_uses u WHERE u.digest = recent.digest AND u.lead_id > $2 OFFSET $4 - 1)
+		AND (SELECT NOT standard FROM disclosures d WHERE d.digest = recent.digest)
 		AND (SELECT count(DISTINCT email_digest) FROM (
 			SELECT email_digest FROM disclosure_uses u JOIN leads l ON l.id = u.lead_id
 			WHERE u.digest = recent.digest AND u.lead_id > $2 AND l.id > $2 AND NOT l.sandbox LIMIT $3) AS counted) >= $4`
@@ -64,16 +67,11 @@ const deleteStandardUsesSQL = `DELETE FROM disclosure_uses WHERE lead_id IN (
 	SELECT lead_id FROM disclosures d CROSS JOIN LATERAL (SELECT lead_id FROM disclosure_uses u WHERE u.digest = d.digest LIMIT $1) AS used
 	WHERE standard LIMIT $1)`
 
-// MarkStandardDisclosures marks the disclosure texts that have become standard. From then on, posts and
-// erasures neither lock these texts nor store or delete their uses. After an hour, posts do not send these
-// texts to the database either. Each node calls it every minute.
+// MarkStandardDisclosures marks the disclosure texts that have become standard. After that, posts and
+// erasures no longer lock these texts or record their uses. After an hour, posts do not send these texts to
+// the database either. Each node calls it every minute. Only one node at a time marks texts.
 func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) error {
-	rows, err := s.pool.Query(ctx, findStandardSQL, postgres.PlanEachTime,
-		id.First(now.Add(-quote.Validity-recentUses)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
-	if err != nil {
-		return postgres.Translate(err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	found, err := s.findStandard(ctx, now)
 	if err != nil {
 		return postgres.Translate(err)
 	}
@@ -85,23 +83,44 @@ func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) erro
 	if _, err := postgres.InBatches(ctx, s.pool, deleteStandardUsesSQL); err != nil {
 		return err
 	}
-	return s.loadKnown(ctx, now)
+	return postgres.Translate(s.cacheStandard(ctx, now))
 }
 
-func (s *Store) loadKnown(ctx context.Context, now time.Time) error {
+// findStandard returns nothing if another node is searching.
+func (s *Store) findStandard(ctx context.Context, now time.Time) (found [][]byte, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('standard disclosures'))`).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+markTimeout+`'`); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, findStandardSQL, postgres.PlanEachTime,
+			id.First(now.Add(-quote.Validity-markedEvery)), id.First(now.Add(-standardPeriod)), countedUses, standardPeople)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		return err
+	})
+	return found, err
+}
+
+func (s *Store) cacheStandard(ctx context.Context, now time.Time) error {
 	rows, err := s.pool.Query(ctx, `SELECT digest FROM disclosures WHERE standard AND first_used_at < $1 ORDER BY first_used_at DESC LIMIT $2`,
-		now.Add(-knownAfter), maxKnown)
+		now.Add(-cachedAfter), maxCached)
 	if err != nil {
-		return postgres.Translate(err)
+		return err
 	}
-	digests := map[string]bool{}
+	cached := &cachedDigests{digests: map[string]bool{}, until: now.Add(markedEvery)}
 	var digest []byte
 	if _, err := pgx.ForEachRow(rows, []any{&digest}, func() error {
-		digests[string(digest)] = true
+		cached.digests[string(digest)] = true
 		return nil
 	}); err != nil {
-		return postgres.Translate(err)
+		return err
 	}
-	s.known.digests.Store(&digests)
+	s.cached.current.Store(cached)
 	return nil
 }

@@ -121,23 +121,27 @@ func TestSeldomDisclosureIsNotStandard(t *testing.T) {
 }
 
 // After an hour, a post sends only the digest of a standard text.
-func TestKnownDisclosureIsNotSent(t *testing.T) {
+func TestCachedDisclosureIsNotSent(t *testing.T) {
 	p := platform(t)
 	var all []*leads.Delivery
 	for i := range 20 {
 		all = append(all, agreed(p, fmt.Sprint("person ", i), "I agree"))
 	}
 	deliverAll(t, p, all...)
-	for _, known := range []bool{false, true} {
+	text := "I agree"
+	for _, cached := range []bool{false, true} {
 		if err := p.Leads.MarkStandardDisclosures(t.Context(), p.Time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		text := "I agree"
-		if sent := p.Leads.NewText(&text); (sent == nil) != known {
-			t.Errorf("the text is sent: %t, want %t", sent != nil, !known)
+		if sent := p.Leads.NewText(&text, p.Time.Now()); (sent == nil) != cached {
+			t.Errorf("the text is sent: %t, want %t", sent != nil, !cached)
 		}
 		p.Time.Advance(time.Hour + time.Second)
 	}
+	if p.Leads.NewText(&text, p.Time.Now()) == nil {
+		t.Error("the text is not sent, although the cache has expired")
+	}
+	p.Time.Advance(-time.Hour)
 	deliverAll(t, p, agreed(p, "person", "I agree"), agreed(p, "person", "I do not agree"))
 	if got := disclosures(t, p); got != "I agree t 0, I do not agree f 1" {
 		t.Errorf("got %q", got)

@@ -2,6 +2,7 @@ package leads
 
 import (
 	"context"
+	"time"
 
 	"github.com/pingpost/pingpost/models"
 )
@@ -41,9 +42,9 @@ func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
 // PersonSQL is personSQL for tests.
 var PersonSQL = personSQL
 
-// NewText returns the disclosure text that a post sends to the database, or nil if the text is known.
-func (s *Store) NewText(text *string) *string {
-	d := Delivery{Consent: models.Consent{DisclosureText: text}}
+// NewText returns the disclosure text that a post sends to the database, or nil if the text is cached.
+func (s *Store) NewText(text *string, at time.Time) *string {
+	d := Delivery{Lead: models.Lead{ReceivedAt: at}, Consent: models.Consent{DisclosureText: text}}
 	d.setDigest()
-	return s.known.newText(&d.Consent)
+	return s.cached.newText(&d)
 }

@@ -14,5 +14,5 @@ type Store struct {
 	pool      *pgxpool.Pool
 	statement statement
 	group     *batcher
-	known     knownTexts
+	cached    cachedTexts
 }

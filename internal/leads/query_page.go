@@ -72,7 +72,9 @@ func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Det
 		if err := db.Where("digest = ?", f.Consent.DisclosureDigest).Limit(1).Find(&f.Disclosure).Error; err != nil {
 			return Details{}, postgres.Translate(err)
 		}
-		f.Consent.DisclosureText = &f.Disclosure.Text
+		if f.Disclosure.ID != uuid.Nil { // it may have been deleted by an erasure
+			f.Consent.DisclosureText = &f.Disclosure.Text
+		}
 	}
 	if err := db.Where("lead_id = ?", lead).Order("id").Find(&f.Events).Error; err != nil {
 		return Details{}, postgres.Translate(err)

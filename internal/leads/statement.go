@@ -83,9 +83,9 @@ func consentColumns() []column {
 }
 
 // childColumns returns the columns of a post's disclosure text, ledger entry and event.
-func childColumns(known *knownTexts) []column {
+func childColumns(cached *cachedTexts) []column {
 	return []column{
-		newColumn("disclosure_text", "text", func(d *Delivery) *string { return known.newText(&d.Consent) }),
+		newColumn("disclosure_text", "text", cached.newText),
 		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
 		accrual("reference", "text", func(e models.LedgerEntry) string { return e.Reference }),
 		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
@@ -179,19 +179,19 @@ WITH post AS MATERIALIZED (
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
 	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (attempt_id)
-), wording AS MATERIALIZED (
+), disclosed AS MATERIALIZED (
 	SELECT DISTINCT ON (disclosure_digest) disclosure_digest, disclosure_text, partner_id, received_at
 	FROM post JOIN lead USING (attempt_id) WHERE disclosure_text IS NOT NULL ORDER BY disclosure_digest
-), unusual AS MATERIALIZED (
-	SELECT * FROM wording WHERE (SELECT standard FROM disclosures WHERE digest = disclosure_digest) IS NOT TRUE
+), non_standard AS MATERIALIZED (
+	SELECT * FROM disclosed WHERE (SELECT standard FROM disclosures WHERE digest = disclosure_digest) IS NOT TRUE
 ), disclosure AS (
 	INSERT INTO disclosures (digest, text, partner_id, first_used_at)
-	SELECT disclosure_digest, disclosure_text, partner_id, received_at FROM unusual
+	SELECT disclosure_digest, disclosure_text, partner_id, received_at FROM non_standard
 	WHERE pg_advisory_xact_lock_shared(hashtext('disclosures'), disclosure_lock(disclosure_digest)) IS NOT NULL
 	ON CONFLICT (digest) DO NOTHING
 ), disclosure_use AS (
 	INSERT INTO disclosure_uses (lead_id, digest)
-	SELECT id, disclosure_digest FROM post JOIN lead USING (attempt_id) JOIN unusual USING (disclosure_digest)
+	SELECT id, disclosure_digest FROM post JOIN lead USING (attempt_id) JOIN non_standard USING (disclosure_digest)
 ), accrual AS (
 	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at
@@ -209,9 +209,9 @@ type statement struct {
 	columns []column
 }
 
-func newStatement(known *knownTexts) statement {
+func newStatement(cached *cachedTexts) statement {
 	leads, keys, consents := append(readableColumns(), internalColumns()...), keyColumns(), consentColumns()
-	all := slices.Concat(leads, keys, consents, childColumns(known))
+	all := slices.Concat(leads, keys, consents, childColumns(cached))
 	parameters := make([]string, len(all))
 	for i, c := range all {
 		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.kind)

@@ -1,11 +1,13 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,8 @@ var (
 	errNoDisclosure      = apperr.New(apperr.NotFound, "disclosure", "Not Found")
 	errDisclosureChanged = apperr.New(apperr.Conflict, "changed",
 		"This text has been replaced since you opened the page. Read the current text, and submit the form again.")
+	errDisclosureScope = apperr.New(apperr.Forbidden, "disclosure_scope",
+		"Only users whose role applies to all partners can replace a disclosure text, because leads of other partners can use it.")
 	errDisclosureHeld = apperr.New(apperr.Conflict, "legal_hold",
 		"Nothing was replaced. A lead that uses this text is under a legal hold. Release the legal hold first.")
 )
@@ -53,9 +57,9 @@ func DisclosureID(disclosure uuid.UUID) string { return id.Format(id.Disclosure,
 type DisclosureKind string
 
 const (
-	UnusualTexts  DisclosureKind = "" // not standard, so they were used for few people
-	StandardTexts DisclosureKind = "standard"
-	ReplacedTexts DisclosureKind = "replaced"
+	NonStandardTexts DisclosureKind = ""
+	StandardTexts    DisclosureKind = "standard"
+	ReplacedTexts    DisclosureKind = "replaced"
 )
 
 const (
@@ -188,7 +192,8 @@ func (r Replacement) Check() (Replacement, error) {
 // ReplaceDisclosure overwrites a disclosure text. All leads that use the text then show the new one, and so do
 // later leads with the same original text, because the digest stays.
 //
-// Errors: those of Check, NotFound if there is no such text in the scope, Conflict with the reason changed if
+// Errors: those of Check, Forbidden if the scope does not include all partners, because their leads can use the
+// text, NotFound if there is no such text, Conflict with the reason changed if
 // the text was replaced since the user read it, Invalid at the field text if it does not differ, Conflict with
 // the reason legal_hold, and Unavailable with the reason hold_keys.
 func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Replacement) error {
@@ -196,22 +201,25 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 	if err != nil {
 		return err
 	}
+	if !sc.All() {
+		return errDisclosureScope
+	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// Otherwise a legal hold could be placed before this transaction ends.
-		if err := lockErasures(tx); err != nil {
-			return err
-		}
 		var d Disclosure
 		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", r.Disclosure).Limit(1).Find(&d.Disclosure)
 		switch {
 		case q.Error != nil:
 			return q.Error
-		case q.RowsAffected == 0 || !sc.Allows(d.PartnerID):
+		case q.RowsAffected == 0:
 			return errNoDisclosure
 		case d.Version() != r.Version:
 			return errDisclosureChanged
 		case lineFeeds(d.Text) == r.Text:
 			return invalid("text", apperr.InvalidValue, "This is the current text. Change it first.")
+		}
+		// Otherwise a legal hold could be placed before this transaction ends.
+		if err := lockErasures(tx); err != nil {
+			return err
 		}
 		if err := s.checkTextNotHeld(tx, d); err != nil {
 			return err
@@ -230,8 +238,8 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 	})
 }
 
-// checkTextNotHeld returns an error if a lead that uses the text is under a legal hold. A standard text is no
-// personal data of a lead, so it is not held.
+// checkTextNotHeld returns an error if a lead that uses the text is under a legal hold. A standard text is not
+// personal data, so it is not held.
 func (s *Service) checkTextNotHeld(tx *gorm.DB, d Disclosure) error {
 	if d.Standard {
 		return nil
@@ -240,11 +248,12 @@ func (s *Service) checkTextNotHeld(tx *gorm.DB, d Disclosure) error {
 	if err := tx.Table("disclosure_uses").Where("digest = ?", d.Digest).Order("lead_id").Pluck("lead_id", &uses).Error; err != nil {
 		return err
 	}
-	held, err := s.held(tx, uses)
-	if err == nil && len(held) > 0 {
-		err = errDisclosureHeld
+	for batch := range slices.Chunk(uses, leadsPerEntry) {
+		if held, err := s.held(tx, batch); err != nil || len(held) > 0 {
+			return cmp.Or(err, error(errDisclosureHeld))
+		}
 	}
-	return err
+	return nil
 }
 
 // DisclosureCursor is a position in the list of disclosure texts. The zero value means that there is none.

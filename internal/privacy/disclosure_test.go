@@ -81,26 +81,26 @@ func TestDisclosures(t *testing.T) {
 		}
 		return starts, fmt.Sprintf("newer %t, older %t", newer, older), rows
 	}
-	first, pages, rows := list(scope.System, privacy.UnusualTexts, "", "", 2)
+	first, pages, rows := list(scope.System, privacy.NonStandardTexts, "", "", 2)
 	if first != "43" || pages != "newer false, older true" || rows[0].Leads != 2 || rows[1].Leads != 1 || rows[0].PartnerName != r.Required.Name {
 		t.Errorf("first page: got %s, %s, %+v", first, pages, rows)
 	}
-	middle, pages, rows := list(scope.System, privacy.UnusualTexts, "", rows[1].Cursor().String(), 2)
+	middle, pages, rows := list(scope.System, privacy.NonStandardTexts, "", rows[1].Cursor().String(), 2)
 	if middle != "21" || pages != "newer true, older true" {
 		t.Errorf("second page: got %s, %s", middle, pages)
 	}
-	if back, pages, _ := list(scope.System, privacy.UnusualTexts, rows[0].Cursor().String(), "", 2); back != "43" || pages != "newer false, older true" {
+	if back, pages, _ := list(scope.System, privacy.NonStandardTexts, rows[0].Cursor().String(), "", 2); back != "43" || pages != "newer false, older true" {
 		t.Errorf("page before: got %s, %s", back, pages)
 	}
-	if last, pages, _ := list(scope.System, privacy.UnusualTexts, "", rows[1].Cursor().String(), 2); last != "0" || pages != "newer true, older false" {
+	if last, pages, _ := list(scope.System, privacy.NonStandardTexts, "", rows[1].Cursor().String(), 2); last != "0" || pages != "newer true, older false" {
 		t.Errorf("last page: got %s, %s", last, pages)
 	}
 
 	// Leads and texts outside the scope are not visible.
-	if starts, _, rows := list(own, privacy.UnusualTexts, "", "", 9); starts != "43210" || rows[0].Leads != 1 {
+	if starts, _, rows := list(own, privacy.NonStandardTexts, "", "", 9); starts != "43210" || rows[0].Leads != 1 {
 		t.Errorf("own partner: got %s, %+v", starts, rows)
 	}
-	if starts, _, _ := list(other, privacy.UnusualTexts, "", "", 9); starts != "" {
+	if starts, _, _ := list(other, privacy.NonStandardTexts, "", "", 9); starts != "" {
 		t.Errorf("other partner: got %s", starts)
 	}
 	newest := r.disclosure(t, texts[0])
@@ -127,7 +127,7 @@ func TestDisclosures(t *testing.T) {
 	if err := r.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: replaced.ID, Version: replaced.Version(), Text: texts[3], Note: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[privacy.DisclosureKind]string{privacy.UnusualTexts: "3211", privacy.StandardTexts: "4", privacy.ReplacedTexts: "1"} {
+	for kind, want := range map[privacy.DisclosureKind]string{privacy.NonStandardTexts: "3211", privacy.StandardTexts: "4", privacy.ReplacedTexts: "1"} {
 		if starts, _, _ := list(scope.System, kind, "", "", 9); starts != want {
 			t.Errorf("%q: got %s, want %s", kind, starts, want)
 		}
@@ -143,7 +143,7 @@ func TestDisclosureOfManyLeads(t *testing.T) {
 	r := newRig(t)
 	r.agree(t, r.Required, "I agree")
 	r.DB.Exec(t, `INSERT INTO disclosure_uses (lead_id, digest) SELECT gen_random_uuid(), digest FROM disclosures, generate_series(1, 100)`)
-	page, _, _, err := r.Disclosures(t.Context(), scope.System, privacy.UnusualTexts, privacy.DisclosureCursor{}, privacy.DisclosureCursor{}, 9)
+	page, _, _, err := r.Disclosures(t.Context(), scope.System, privacy.NonStandardTexts, privacy.DisclosureCursor{}, privacy.DisclosureCursor{}, 9)
 	if err != nil || len(page) != 1 || page[0].Leads != 100 || !page[0].MoreLeads {
 		t.Errorf("got %+v, %v", page, err)
 	}
@@ -166,7 +166,7 @@ func TestReplaceDisclosure(t *testing.T) {
 	lead := r.agree(t, r.Required, original)
 	d := r.disclosure(t, original)
 	replace := func(d privacy.Disclosure, text string) error {
-		return r.ReplaceDisclosure(t.Context(), scope.Partners(r.Required.ID), privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: text, Note: " case 7 "})
+		return r.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: text, Note: " case 7 "})
 	}
 	if err := replace(d, "I, [name], agree.\r\n\tAlways. \x01"); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 		"control":       {scope.System, func(n *privacy.Replacement) { n.Note = "a\x00" }, "invalid note"},
 		"no version":    {scope.System, func(n *privacy.Replacement) { n.Version = 0 }, "conflict changed"},
 		"no such text":  {scope.System, func(n *privacy.Replacement) { n.Disclosure = uuid.New() }, "not_found disclosure"},
-		"other partner": {scope.Partners(r.ReportOnly.ID), func(*privacy.Replacement) {}, "not_found disclosure"},
+		"one partner":   {scope.Partners(r.Required.ID), func(*privacy.Replacement) {}, "forbidden disclosure_scope"},
 	} {
 		n := privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "New text", Note: "case 7"}
 		tt.change(&n)

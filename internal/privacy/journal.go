@@ -172,8 +172,8 @@ func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 
 const (
 	// Posts run during the pauses between batches.
-	storedAtOnce = 100
-	storePause   = 4 * time.Millisecond
+	erasureBatch = 100
+	erasurePause = 4 * time.Millisecond
 )
 
 const addErasuresSQL = `INSERT INTO erasures (lead_id, sequence, note) SELECT lead, ?, ? FROM unnest(?::uuid[]) AS lead`
@@ -184,12 +184,12 @@ func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) e
 		return err
 	}
 	for len(leads) > 0 {
-		batch := leads[:min(len(leads), storedAtOnce)]
+		batch := leads[:min(len(leads), erasureBatch)]
 		if err := tx.Exec(addErasuresSQL, e.Sequence, note, array(batch)).Error; err != nil {
 			return err
 		}
 		if leads = leads[len(batch):]; len(leads) > 0 {
-			if err := pause(tx.Statement.Context, storePause); err != nil {
+			if err := pause(tx.Statement.Context, erasurePause); err != nil {
 				return err
 			}
 		}
@@ -244,10 +244,11 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 		if err := tx.Exec(`SET LOCAL statement_timeout = '1min'`).Error; err != nil {
 			return err
 		}
-		if err := tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error; err != nil {
+		// This may wait, so it is done before posts would have to wait, too.
+		if err := tx.Exec(deleteExportsSQL, sequence).Error; err != nil {
 			return err
 		}
-		return tx.Exec(deleteExportsSQL, sequence).Error
+		return tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error
 	})
 }
 
@@ -384,8 +385,9 @@ const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures
 		LEFT JOIN lead_keys k ON k.lead_id = e.lead_id AND k.lead_id >= $1 AND k.lead_id < $2
 		LEFT JOIN consents c ON c.lead_id = e.lead_id AND c.lead_id >= $1 AND c.lead_id < $2 AND NOT n.keeps_consent
 			AND num_nonnulls(c.disclosure_digest, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0
+		LEFT JOIN disclosure_uses u ON u.lead_id = e.lead_id AND NOT n.keeps_consent
 	WHERE e.lead_id >= $1 AND e.lead_id < $2 AND n.erased_at IS NOT NULL
-		AND (l.state <> 'erased' OR k.lead_id IS NOT NULL OR c.lead_id IS NOT NULL)`
+		AND (l.state <> 'erased' OR k.lead_id IS NOT NULL OR c.lead_id IS NOT NULL OR u.lead_id IS NOT NULL)`
 
 // notErasedTimeout limits how long the leads of one partition may be checked.
 const notErasedTimeout = "2min"

@@ -81,7 +81,7 @@ func List(v ListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">These are the texts that consumers agreed to. A text is standard when at least 20 people have agreed to it within 7 days. Fewer people have agreed to the other texts, so these can contain personal data. If one does, replace it. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">These are the texts that consumers agreed to. A text is standard when at least 20 people have agreed to it within 7 days. Other texts can contain personal data. If one does, replace it. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -206,7 +206,7 @@ func noTexts(kind string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.EmptyState("privacy", "No texts", "A text appears here when a partner delivers a lead with it, until it is standard or its last lead is erased.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("privacy", "No texts", "Texts that are not standard appear here. A text is deleted when its last lead is erased.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

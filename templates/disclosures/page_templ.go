@@ -297,7 +297,7 @@ func Page(v PageView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Limited {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"text-sm max-w-3xl mb-3\">Leads of other partners can use this text, too. They are neither listed nor counted here.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"text-sm max-w-3xl mb-3\">Leads of other partners can use this text, too. They are neither listed nor counted here. Only users whose role applies to all partners can replace the text.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -405,7 +405,7 @@ func Page(v PageView) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = ui.EmptyState("leads", "No leads", "No lead of your partners uses this text.").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.EmptyState("leads", "No leads", "None of the leads that you can see uses this text.").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

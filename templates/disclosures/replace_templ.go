@@ -17,7 +17,6 @@ type ReplaceView struct {
 	Facts
 	Current    string // shown after a conflict
 	Text, Note string // as entered
-	Limited    bool   // the user sees only the leads of some partners
 	Version    int
 	Conflict   *ui.Conflict
 	StepUp     ui.StepUp
@@ -99,20 +98,20 @@ func Replace(v ReplaceView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-2\"><strong>This changes the wording in the evidence of ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-2\"><strong>This changes the disclosure text of ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(v.affected())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 31, Col: 86}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 30, Col: 78}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ".</strong> New evidence packs and exports contain the new text and the time of the replacement.</p><p class=\"mb-2\">This cannot be undone. The current text is overwritten and cannot be recovered. Backups contain it until they expire, and earlier evidence packs and exports still contain it.</p><p>If a partner sends the original text again, the lead gets the new text.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ".</strong> New evidence packs and exports contain the new text and the time of the replacement.</p><p class=\"mb-2\">This cannot be undone. The current text is overwritten and cannot be recovered. Backups contain it until they expire, and earlier evidence packs and exports still contain it.</p><p>If a partner sends the original text again while a lead uses it, the new lead gets the new text, too.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -129,7 +128,7 @@ func Replace(v ReplaceView) templ.Component {
 			var templ_7745c5c3_Var5 templ.SafeURL
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL + "/replace")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 36, Col: 48}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `disclosures/replace.templ`, Line: 35, Col: 48}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -186,8 +185,6 @@ func (v ReplaceView) affected() string {
 	switch {
 	case v.Standard:
 		return "all leads that use this text"
-	case v.Limited:
-		return v.Leads + " of your partners, and of all other leads that use this text"
 	}
 	return v.Leads
 }

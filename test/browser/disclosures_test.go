@@ -40,11 +40,14 @@ func everyDisclosurePage(t *testing.T, chromium *browser.Browser) {
 	check(p, "disclosure-replace")
 
 	s.AddStaff(t, "ann@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &s.Harbour.ID})
+	s.AddStaff(t, "bea@example.com", models.StaffRole{Role: models.Privacy})
 	s.Reload(t)
-	other := chromium.Page(t, browser.Emulation{})
-	signIn(s.Console, other, "ann@example.com")
+	limited, other := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
+	signIn(s.Console, limited, "ann@example.com")
+	limited.Open(s.URL + page)
+	check(limited, "disclosure-one-partner")
+	signIn(s.Console, other, "bea@example.com")
 	other.Open(s.URL + page)
-	check(other, "disclosure-one-partner")
 	other.Click(`a[href$="/replace"]`)
 	s.Time.Advance(time.Minute)
 	replace := func(p *browser.Page, text string) {
@@ -73,6 +76,7 @@ func everyDisclosurePage(t *testing.T, chromium *browser.Browser) {
 	check(p, "disclosures-replaced")
 	p.Open(s.URL + web.LeadURL(lead.ID))
 	check(p, "lead-disclosure-replaced")
-	expectOnlyStatusErrors(t, other)
-	expectOnlyStatusErrors(t, p)
+	for _, one := range []*browser.Page{limited, other, p} {
+		expectOnlyStatusErrors(t, one)
+	}
 }

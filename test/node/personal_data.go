@@ -79,7 +79,7 @@ func (n *Node) leaksIn(text string) []string {
 // The variable clear lists the columns that may contain unencrypted text from requests: parts of the
 // consent record, the postcode, and fields of the ping (decisions 2 and 20).
 var clear = []string{
-	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
+	"disclosures.text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",
 	"leads.postcode", "leads.quoted_postcode",
 }

@@ -76,7 +76,7 @@ func expectKeys(t *testing.T, what string, p admintest.Response) {
 
 const retainedDays = 30
 
-// retain carries out a retention run as in 40 days.
+// retain carries out a retention run, as if 40 days had passed.
 func (c console) retain(t *testing.T) models.RetentionRun {
 	t.Helper()
 	keys, err := app.OpenKeysUnpooled(c.Config, nil, clock.System{})
