@@ -31,7 +31,7 @@ func tiny() plan {
 		ManyPartners: 500, MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,
 		FinanceRows: 3000, FinanceRounds: 1,
-		RewrapLeads: 100, RewrapRounds: 1, RetentionRounds: 1,
+		RewrapLeads: 100, RewrapRounds: 1, RetentionLeads: 5000, RetentionRounds: 1,
 		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000}, CapLeads: 1000,
 	}
 }

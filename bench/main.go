@@ -68,7 +68,7 @@ type plan struct {
 	FinanceRows                         int64 // rows in a partner's file and in an export
 	FinanceRounds                       int
 	RewrapLeads, RewrapRounds           int
-	RetentionRounds                     int
+	RetentionLeads, RetentionRounds     int
 	Growth                              benchdata.Plan
 	CapLeads                            int // number of leads on one day
 }
@@ -83,9 +83,9 @@ func fullPlan() plan {
 		ReplayPings: 1_000_000, ReplayRounds: 5,
 		FinanceRows: 1_000_000, FinanceRounds: 3,
 		RewrapLeads: 100_000, RewrapRounds: 12,
-		RetentionRounds: 12,
-		Growth:          benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000, Months: 24},
-		CapLeads:        3_000_000,
+		RetentionLeads: 1_000_000, RetentionRounds: 12,
+		Growth:   benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000, Months: 24},
+		CapLeads: 3_000_000,
 	}
 }
 
@@ -99,9 +99,9 @@ func quickPlan() plan {
 		ReplayPings: 100_000, ReplayRounds: 3,
 		FinanceRows: 100_000, FinanceRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,
-		RetentionRounds: 3,
-		Growth:          benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000, Months: 6},
-		CapLeads:        100_000,
+		RetentionLeads: 50_000, RetentionRounds: 3,
+		Growth:   benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000, Months: 6},
+		CapLeads: 100_000,
 	}
 }
 

@@ -84,7 +84,7 @@ func (b *bench) retention(ctx context.Context) (err error) {
 	if _, err := s.RunRetention(ctx); err != nil { // the rest
 		return err
 	}
-	if err := p.holds(ctx, int64(b.plan.Growth.Leads), "erased leads", "leads WHERE state = 'erased'"); err != nil {
+	if err := p.holds(ctx, int64(b.plan.RetentionLeads), "erased leads", "leads WHERE state = 'erased'"); err != nil {
 		return err
 	}
 	if _, err := s.VerifyErasures(ctx); err != nil {
@@ -109,7 +109,7 @@ func (b *bench) fillExpired(ctx context.Context, p *product, db *postgres.DB) er
 		Now:        clock.System{}.Now().AddDate(0, 0, -2*retainedDays),
 		OnProgress: func(what string, there, of int) { b.progress("retention: %d of %d %s", there, of, what) },
 	}
-	if err := f.Fill(ctx, benchdata.Plan{Partners: 100, Leads: b.plan.Growth.Leads}); err != nil {
+	if err := f.Fill(ctx, benchdata.Plan{Partners: 100, Leads: b.plan.RetentionLeads}); err != nil {
 		return fmt.Errorf("filling the tables: %w", err)
 	}
 	_, err = p.root.Exec(ctx, "VACUUM ANALYZE")
