@@ -324,24 +324,35 @@ func TestJournalOfAnotherPlatform(t *testing.T) {
 
 // If only some tables were restored from a backup, the entries match, but the leads are back.
 func TestReplayErasesRestoredTables(t *testing.T) {
-	r := newRig(t)
-	lead := r.deliver(t, contact)
-	r.DB.Exec(t, `CREATE TABLE saved AS SELECT * FROM lead_keys`)
-	if _, err := r.erase(t, lead); err != nil {
-		t.Fatal(err)
-	}
-	r.DB.Exec(t, `INSERT INTO lead_keys SELECT * FROM saved`)
-	if _, err := r.VerifyErasures(t.Context()); rejection(err) != "unavailable not_erased" {
-		t.Errorf("verify: got %s", rejection(err))
-	}
-	if done, err := r.ReplayErasures(t.Context()); err != nil || done.Entries != 1 || done.Leads != 1 {
-		t.Errorf("replay: got %+v, %v", done, err)
-	}
-	if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != 1 {
-		t.Errorf("verify after the replay: got %+v, %v", v, err)
-	}
-	if n := r.auditEvents(t, "erasures.replay", "done"); n != 1 {
-		t.Errorf("got %d audit events of replays, want 1", n)
+	for name, tables := range map[string][]string{"keys": {"lead_keys"}, "disclosure texts": {"disclosures", "disclosure_uses"}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			lead := r.deliver(t, contact)
+			for _, table := range tables {
+				r.DB.Exec(t, `CREATE TABLE saved_`+table+` AS SELECT * FROM `+table)
+			}
+			if _, err := r.erase(t, lead); err != nil {
+				t.Fatal(err)
+			}
+			for _, table := range tables {
+				r.DB.Exec(t, `INSERT INTO `+table+` SELECT * FROM saved_`+table)
+			}
+			if _, err := r.VerifyErasures(t.Context()); rejection(err) != "unavailable not_erased" {
+				t.Errorf("verify: got %s", rejection(err))
+			}
+			if done, err := r.ReplayErasures(t.Context()); err != nil || done.Entries != 1 || done.Leads != 1 {
+				t.Errorf("replay: got %+v, %v", done, err)
+			}
+			if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != 1 {
+				t.Errorf("verify after the replay: got %+v, %v", v, err)
+			}
+			if n := testkit.Value[int](t, r.DB, `SELECT (SELECT count(*) FROM lead_keys) + (SELECT count(*) FROM disclosures)`); n != 0 {
+				t.Errorf("got %d keys and texts after the replay, want 0", n)
+			}
+			if n := r.auditEvents(t, "erasures.replay", "done"); n != 1 {
+				t.Errorf("got %d audit events of replays, want 1", n)
+			}
+		})
 	}
 }
 
