@@ -79,6 +79,7 @@ func (w *watched) checkPages(t *testing.T) {
 	for _, lead := range w.leads {
 		pages = append(pages, "/leads/"+lead, "/payouts?lead="+lead, "/payouts/returns?lead="+lead)
 	}
+	w.staff.Get(t, w.prepared).Expect(t, w.prepared, http.StatusConflict)
 	for _, path := range pages {
 		p := w.staff.Get(t, path)
 		p.Expect(t, path, http.StatusOK)

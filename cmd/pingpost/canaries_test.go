@@ -63,6 +63,7 @@ type watched struct {
 	other     *admintest.Client // another user, who decides returns
 	leads     []string          // the consumer's leads
 	pages     []string          // that showed the data
+	prepared  string            // the file of a prepared ledger export
 }
 
 func newWatched(t *testing.T) *watched {
@@ -207,8 +208,7 @@ func (w *watched) lastJob(t *testing.T) int {
 	return w.number(t, `SELECT max(id)::int FROM jobs`)
 }
 
-// exportLedger exports the ledger in both ways, and cancels a further export. Prepared exports contain notes
-// until they expire.
+// exportLedger exports the ledger in both ways, and cancels a further export.
 func (w *watched) exportLedger(t *testing.T) {
 	t.Helper()
 	const direct = "/payouts/ledger.csv"
@@ -217,7 +217,7 @@ func (w *watched) exportLedger(t *testing.T) {
 	for _, path := range []string{direct, at + "/file"} {
 		w.staff.Get(t, path).Expect(t, path, http.StatusOK, "canary-adjustment")
 	}
-	w.pages = append(w.pages, direct, at)
+	w.pages, w.prepared = append(w.pages, direct, at), at+"/file"
 
 	// A lock makes the second export wait.
 	lock, err := testkit.Connect(t, w.database.RootURL).Begin(t.Context())

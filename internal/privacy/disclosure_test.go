@@ -225,17 +225,17 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 		change func(*privacy.Replacement)
 		want   string
 	}{
-		"no text":       {scope.System, func(n *privacy.Replacement) { n.Text = " \r\n" }, "invalid text"},
-		"long text":     {scope.System, func(n *privacy.Replacement) { n.Text = longest + "x" }, "invalid text"},
-		"U+0000":        {scope.System, func(n *privacy.Replacement) { n.Text = "a\x00" }, "invalid text"},
-		"not UTF-8":     {scope.System, func(n *privacy.Replacement) { n.Text = "a\xff" }, "invalid text"},
-		"same text":     {scope.System, func(n *privacy.Replacement) { n.Text = d.Text }, "invalid text"},
-		"no note":       {scope.System, func(n *privacy.Replacement) { n.Note = " " }, "invalid note"},
-		"long note":     {scope.System, func(n *privacy.Replacement) { n.Note = strings.Repeat("x", privacy.MaxNote+1) }, "invalid note"},
-		"control":       {scope.System, func(n *privacy.Replacement) { n.Note = "a\x00" }, "invalid note"},
-		"no version":    {scope.System, func(n *privacy.Replacement) { n.Version = 0 }, "conflict changed"},
-		"no such text":  {scope.System, func(n *privacy.Replacement) { n.Disclosure = uuid.New() }, "not_found disclosure"},
-		"one partner":   {scope.Partners(r.Required.ID), func(*privacy.Replacement) {}, "forbidden disclosure_scope"},
+		"no text":      {scope.System, func(n *privacy.Replacement) { n.Text = " \r\n" }, "invalid text"},
+		"long text":    {scope.System, func(n *privacy.Replacement) { n.Text = longest + "x" }, "invalid text"},
+		"U+0000":       {scope.System, func(n *privacy.Replacement) { n.Text = "a\x00" }, "invalid text"},
+		"not UTF-8":    {scope.System, func(n *privacy.Replacement) { n.Text = "a\xff" }, "invalid text"},
+		"same text":    {scope.System, func(n *privacy.Replacement) { n.Text = d.Text }, "invalid text"},
+		"no note":      {scope.System, func(n *privacy.Replacement) { n.Note = " " }, "invalid note"},
+		"long note":    {scope.System, func(n *privacy.Replacement) { n.Note = strings.Repeat("x", privacy.MaxNote+1) }, "invalid note"},
+		"control":      {scope.System, func(n *privacy.Replacement) { n.Note = "a\x00" }, "invalid note"},
+		"no version":   {scope.System, func(n *privacy.Replacement) { n.Version = 0 }, "conflict changed"},
+		"no such text": {scope.System, func(n *privacy.Replacement) { n.Disclosure = uuid.New() }, "not_found disclosure"},
+		"one partner":  {scope.Partners(r.Required.ID), func(*privacy.Replacement) {}, "forbidden disclosure_scope"},
 	} {
 		n := privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "New text", Note: "case 7"}
 		tt.change(&n)

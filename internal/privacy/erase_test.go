@@ -356,6 +356,59 @@ func TestReplayErasesRestoredTables(t *testing.T) {
 	}
 }
 
+// A receipt in the database that says something else than the journal is detected.
+func TestVerifyComparesReceipts(t *testing.T) {
+	r := newRig(t)
+	var all []uuid.UUID
+	for range 2 {
+		lead := r.deliver(t, contact)
+		if _, err := r.erase(t, lead); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, lead)
+	}
+	root := testkit.Connect(t, r.DB.RootURL)
+	for _, sql := range []string{
+		`DELETE FROM erasures WHERE lead_id = $1`, `UPDATE erasures SET lead_id = gen_random_uuid() WHERE lead_id = $1`,
+		`UPDATE erasure_entries SET reason = 'legal' WHERE sequence = (SELECT sequence FROM erasures WHERE lead_id = $1)`,
+		`UPDATE erasure_entries SET requested_at = requested_at - interval '1 day' WHERE sequence = (SELECT sequence FROM erasures WHERE lead_id = $1)`,
+		`UPDATE erasure_entries SET staff_id = (SELECT id FROM staff WHERE id <> staff_id LIMIT 1), keeps_consent = true WHERE sequence = (SELECT sequence FROM erasures WHERE lead_id = $1)`,
+	} {
+		if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != 2 {
+			t.Fatalf("before %s: got %+v, %v", sql, v, err)
+		}
+		tx, err := root.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []string{`SET LOCAL session_replication_role = replica`, `CREATE TABLE erasures_before AS TABLE erasures`, `CREATE TABLE entries_before AS TABLE erasure_entries`} {
+			if _, err := tx.Exec(t.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tag, err := tx.Exec(t.Context(), sql, all[1]); err != nil || tag.RowsAffected() != 1 {
+			t.Fatalf("%s: %v, %v", sql, tag, err)
+		}
+		must(t, tx.Commit(t.Context()))
+		if _, err := r.VerifyErasures(t.Context()); rejection(err) != "unavailable journal_differs" {
+			t.Errorf("%s: got %s", sql, rejection(err))
+		}
+		tx, err = root.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []string{
+			`SET LOCAL session_replication_role = replica`, `DELETE FROM erasures`, `INSERT INTO erasures TABLE erasures_before`,
+			`DELETE FROM erasure_entries`, `INSERT INTO erasure_entries TABLE entries_before`, `DROP TABLE erasures_before, entries_before`,
+		} {
+			if _, err := tx.Exec(t.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(t, tx.Commit(t.Context()))
+	}
+}
+
 // If the journal is missing, empty, changed or of another platform, no personal data can be read.
 func TestUnusableJournalClosesReveals(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -69,7 +69,7 @@ func byteaArray(digests [][]byte) string {
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, Forbidden if the hold applies to
 // a person and the scope is limited to some partners, leads.ErrErased, Conflict with the reason
-// sandbox_lead, and those of leads.Store.Contact.
+// sandbox_lead, and those of leads.Store.Contact and, for a person, of CheckJournal.
 func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h models.LegalHold, err error) {
 	if n, err = n.Check(); err != nil {
 		return h, err
@@ -79,6 +79,9 @@ func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h m
 	}
 	var digests holdDigests
 	if n.Person {
+		if err := s.CheckJournal(ctx); err != nil { // the contact record may be decrypted
+			return h, err
+		}
 		if digests, err = s.digestsOf(ctx, sc, n.Lead); err != nil {
 			return h, err
 		}

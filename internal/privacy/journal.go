@@ -32,6 +32,8 @@ var (
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
 		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
+	errPartlyPending = apperr.New(apperr.Unavailable, "erasure_pending",
+		"Some leads have not been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
 	errNotErased = apperr.New(apperr.Unavailable, "not_erased",
 		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
@@ -226,6 +228,8 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 		switch err := s.journal.Write(ctx, next.Sequence, next.Body); {
 		case errors.Is(err, journal.ErrConflict):
 			return errJournalDiffers.WithCause(err)
+		case err != nil && after > 0: // earlier entries were carried out
+			return errPartlyPending.WithCause(err)
 		case err != nil:
 			return errPending.WithCause(err)
 		}
@@ -238,6 +242,10 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 const deleteExportsSQL = `DELETE FROM files WHERE id IN (SELECT r.file_id FROM privacy_requests r
 	WHERE r.file_id IS NOT NULL AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = ?))`
 
+// deleteLedgerExportsSQL deletes the prepared ledger exports if a note in the ledger is about a lead of an entry.
+const deleteLedgerExportsSQL = `DELETE FROM files WHERE id IN (SELECT file_id FROM exports WHERE file_id IS NOT NULL)
+	AND EXISTS (SELECT FROM erasures e JOIN ledger_references r USING (lead_id) JOIN ledger_notes n USING (entry_id) WHERE e.sequence = ?)`
+
 func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// The leads of an entry can be in many partitions. The default limit is for requests of users.
@@ -245,8 +253,10 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 			return err
 		}
 		// This may wait, so it is done before posts would have to wait, too.
-		if err := tx.Exec(deleteExportsSQL, sequence).Error; err != nil {
-			return err
+		for _, sql := range []string{deleteExportsSQL, deleteLedgerExportsSQL} {
+			if err := tx.Exec(sql, sequence).Error; err != nil {
+				return err
+			}
 		}
 		return tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error
 	})
@@ -458,7 +468,7 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 		return v, err
 	}
 	for head := (entryHead{}); head.Sequence < last.Sequence; v.Entries++ {
-		_, text, err := s.readNext(ctx, head)
+		entry, text, err := s.readNext(ctx, head)
 		if errors.Is(err, journal.ErrNotFound) {
 			return v, s.missing(ctx, head.Sequence+1)
 		}
@@ -477,6 +487,9 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 		if same == 0 {
 			return v, errJournalDiffers.WithCause(fmt.Errorf("entry %d is different in the database", head.Sequence))
 		}
+		if err := s.compareReceipts(ctx, entry); err != nil {
+			return v, err
+		}
 	}
 	if err := s.CheckJournal(ctx); err != nil {
 		return v, err
@@ -489,6 +502,30 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 		return v, errNotErased.WithCause(fmt.Errorf("%d entries, the first is %d", len(notErased), notErased[0].Sequence))
 	}
 	return v, nil
+}
+
+// compareReceipts checks that the receipts of an entry's leads say the same as the entry.
+func (s *Service) compareReceipts(ctx context.Context, entry journal.Entry) error {
+	ids, err := parseLeads(entry)
+	if err != nil {
+		return err
+	}
+	var same bool
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT EXISTS (SELECT FROM erasure_entries
+			WHERE (sequence, reason, requested_at, keeps_consent) = (?, ?, ?, ?) AND (staff_id IS NULL OR staff_id = ?))
+		AND (SELECT coalesce(array_agg(lead_id ORDER BY lead_id), '{}') FROM erasures WHERE sequence = ?)
+			= ARRAY(SELECT lead FROM unnest(?::uuid[]) AS lead ORDER BY lead)`,
+		entry.Sequence, entry.Reason, entry.At, entry.KeepsConsent, staffOf(entry), entry.Sequence, array(ids)).Scan(&same).Error
+	if err == nil && !same {
+		err = errJournalDiffers.WithCause(fmt.Errorf("the receipts of entry %d are different in the database", entry.Sequence))
+	}
+	return postgres.Translate(err)
+}
+
+// staffOf returns the id of the user who erased the leads, or uuid.Nil if no user did.
+func staffOf(entry journal.Entry) uuid.UUID {
+	staff, _ := id.Parse(id.Staff, entry.By)
+	return staff
 }
 
 // The method missing returns the error for an entry that is in the database but not in the journal.
