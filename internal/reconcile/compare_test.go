@@ -330,7 +330,8 @@ func TestDiscard(t *testing.T) {
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if got = (comparison{o.get(t, got.ID), o.lines(t, scope.Everywhere, got.ID)}); got.State != models.ReconciliationDiscarded || len(got.lines) != 0 || got.FileID != nil || got.Result != nil || got.Mapping != nil {
+	if got = (comparison{o.get(t, got.ID), o.lines(t, scope.Everywhere, got.ID)}); got.State != models.ReconciliationDiscarded || len(got.lines) != 0 || got.FileID != nil || got.Result != nil || got.Mapping != nil ||
+		len(got.Profile.Columns) != 0 || got.Profile.Rows != 1 {
 		t.Errorf("after discarding: %+v", got)
 	}
 }

@@ -27,12 +27,13 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 	})
 }
 
-// Discard deletes the result and the file of a reconciliation that has not been saved. It deletes only
-// the first batch of lines. DeleteLines and DeleteExpired delete the others.
+// Discard deletes the result, the column names and the file of a reconciliation that has not been saved.
+// It deletes only the first batch of lines. DeleteLines and DeleteExpired delete the others.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{
 			"state":       models.ReconciliationDiscarded,
+			"profile":     gorm.Expr("profile - 'columns'"), // names can contain personal data if the file has no header
 			"mapping":     nil,
 			"period_from": nil,
 			"period_to":   nil,

@@ -685,7 +685,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Hint("f-file", "A CSV file. The first row contains the column names. All other rows contain a leadId and an amount. The separator can be a comma, semicolon or tab. "+v.Limits).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Hint("f-file", "A CSV file. The first row contains the column names. All other rows contain a leadId and an amount. The separator can be a comma, semicolon or tab. The name of the file is stored, so it must not identify a consumer. "+v.Limits).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
