@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -324,7 +325,7 @@ func TestAccessRequest(t *testing.T) {
 	if err := json.Unmarshal(files["data.json"], &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || data.Retention == "" {
+	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || !strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
 		t.Fatalf("got %+v", data)
 	}
 	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
@@ -376,6 +377,55 @@ func TestAccessRequest(t *testing.T) {
 }
 
 // If a lead cannot be decrypted, nothing is exported, and the request stays open.
+// An export states the retention periods in effect for the countries of its leads. Configured periods that were
+// not accepted are not in effect.
+func TestExportStatesRetention(t *testing.T) {
+	r := newRig(t)
+	british, german := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "DE", "b@example.com")
+	expect := func(want string, ids ...uuid.UUID) {
+		t.Helper()
+		request := r.requestFor(t, models.RequestAccess, ids...)
+		passphrase, err := r.ExportRequest(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := r.download(t, request, passphrase)
+		var data struct{ Retention string }
+		if err := json.Unmarshal(files["data.json"], &data); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(data.Retention, want+" Data that is needed") {
+			t.Errorf("got %q, want %q", data.Retention, want)
+		}
+		if !strings.Contains(html.UnescapeString(string(files["data.html"])), data.Retention) {
+			t.Errorf("the page does not contain %q", data.Retention)
+		}
+	}
+	apply := func(periods privacy.Retention) {
+		t.Helper()
+		s := r.retaining(periods).By(r.user)
+		plan, err := s.PlanRetention(t.Context(), 0)
+		if err == nil {
+			err = s.ApplyRetention(t.Context(), plan.Version)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const untilErased = "Contact data is stored until it is erased, for example at your request. The details of your consent are stored until they are erased, for example at your request."
+	expect(untilErased, british, german)
+	periods := retention(730, 1095, byCountry{"DE": 1, "FR": 20}, nil)
+	run(t, r.retaining(periods), nil)
+	expect(untilErased, british, german)
+	apply(periods)
+	const consent = " The details of your consent are erased 1095 days after the lead was received."
+	expect("Contact data is erased 730 days after the lead was received."+consent, british)
+	expect("Contact data is erased 1 day after the lead was received."+consent, german)
+	expect("Contact data is erased 1 day after the lead was received (Germany). Contact data is erased 730 days after the lead was received (United Kingdom)."+consent, british, german)
+	apply(retention(730, 0, byCountry{"DE": 730}, nil))
+	expect("Contact data is erased 730 days after the lead was received. The details of your consent are stored until they are erased, for example at your request.", british, german)
+}
+
 func TestExportNeedsKeys(t *testing.T) {
 	r := newRig(t)
 	lead := r.deliver(t, contact)
