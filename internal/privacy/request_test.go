@@ -253,6 +253,41 @@ func TestErasureRequestWithoutJournal(t *testing.T) {
 	}
 }
 
+// While the database is older than the journal, consumers cannot be searched for, and nothing is exported.
+func TestJournalAheadClosesRequests(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	events := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events`) }
+	before := events()
+	must(t, r.journal.Write(ctx, 1, []byte(`{}`)))
+	ann := leads.Person{Email: "ann.example@example.com"}
+	for name, call := range map[string]func() error{
+		"create": func() error {
+			_, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: ann})
+			return err
+		},
+		"find":   func() error { _, err := r.FindPerson(ctx, ann); return err },
+		"export": func() error { _, err := r.ExportRequest(ctx, request); return err },
+		"open":   func() error { _, err := r.OpenExport(ctx, request); return err },
+		"erase":  func() error { return r.EraseRequest(ctx, request) },
+	} {
+		if err := call(); rejection(err) != "unavailable journal_ahead" {
+			t.Errorf("%s: got %s", name, rejection(err))
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 1 {
+		t.Errorf("got %d requests, want 1", n)
+	}
+	if after := events(); after != before {
+		t.Errorf("got %d new audit events, want 0", after-before)
+	}
+}
+
 // Requests for overlapping leads, erasures of single leads and closing at the same time: each lead is
 // erased once, and each request has one outcome.
 func TestRequestsAtTheSameTime(t *testing.T) {
