@@ -28,10 +28,10 @@ func erasuresList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			views := make([]receiptView, len(all))
+			views := make([]erasureView, len(all))
 			rows := make([][]any, len(all))
 			for i, r := range all {
-				v := viewReceipt(r)
+				v := viewErasure(r)
 				erased := "pending"
 				if v.ErasedAt != nil {
 					erased = v.ErasedAt.Format(time.RFC3339)

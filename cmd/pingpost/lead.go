@@ -164,20 +164,29 @@ func leadReveal() *cobra.Command {
 
 // receiptView is the receipt for the erasure of a lead, as commands print it.
 type receiptView struct {
-	LeadID   string               `json:"leadId"`
-	Receipt  string               `json:"receipt"` // the hash of the journal's entry, in hexadecimal
-	Entry    int64                `json:"entry"`   // of the journal
-	Reason   models.ErasureReason `json:"reason"`
-	By       string               `json:"by"`
-	ErasedAt *time.Time           `json:"erasedAt"` // null while the erasure is pending
+	LeadID   string     `json:"leadId"`
+	Receipt  string     `json:"receipt"`  // the hash of the journal's entry, in hexadecimal
+	ErasedAt *time.Time `json:"erasedAt"` // null while the erasure is pending
+}
+
+// erasureView is a receipt with the details of the journal's entry.
+type erasureView struct {
+	receiptView
+	Entry  int64                `json:"entry"` // of the journal
+	Reason models.ErasureReason `json:"reason"`
+	By     string               `json:"by"`
 }
 
 func viewReceipt(r privacy.Receipt) receiptView {
-	v := receiptView{LeadID: id.Format(id.Lead, r.Lead), Receipt: r.Hash.String(), Entry: r.Sequence, Reason: r.Reason, By: r.By}
+	v := receiptView{LeadID: id.Format(id.Lead, r.Lead), Receipt: r.Hash.String()}
 	if !r.ErasedAt.IsZero() {
 		v.ErasedAt = &r.ErasedAt
 	}
 	return v
+}
+
+func viewErasure(r privacy.Receipt) erasureView {
+	return erasureView{viewReceipt(r), r.Sequence, r.Reason, r.By}
 }
 
 func leadErase() *cobra.Command {

@@ -1,8 +1,15 @@
 package main
 
-import "testing"
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
 
-// leadCommands shows a lead and reveals its contact data.
+	"github.com/pingpost/pingpost/models"
+)
+
+// leadCommands shows a lead, reveals its contact data and erases it.
 func leadCommands(t *testing.T, p *platform) {
 	delivered := p.partner(1).deliver(t)
 	v := printed[leadView](t, p.on(t, "lead", "show", delivered.id, "--json"))
@@ -23,6 +30,22 @@ func leadCommands(t *testing.T, p *platform) {
 	reveal(delivered.id, "--field", "email", "--reason", "curiosity").rejected(t, "invalid/reason")
 	reveal(noLead, "--field", "email", "--reason", "legal").rejected(t, "not_found/lead")
 	p.on(t, "lead", "show", noLead).rejected(t, "not_found/lead")
+	erase := func(reason string) outcome {
+		return p.on(t, "lead", "erase", delivered.id, "--reason", reason, "--json")
+	}
+	erase("curiosity").rejected(t, "invalid/reason")
+	receipt := printed[map[string]string](t, erase("request"))
+	if keys := slices.Sorted(maps.Keys(receipt)); !slices.Equal(keys, []string{"erasedAt", "leadId", "receipt"}) {
+		t.Errorf("the receipt has the keys %v", keys)
+	}
+	if _, err := time.Parse(time.RFC3339, receipt["erasedAt"]); err != nil || receipt["leadId"] != delivered.id || len(receipt["receipt"]) != 64 {
+		t.Errorf("got %v", receipt)
+	}
+	listed := printed[[]erasureView](t, p.on(t, "erasures", "list", "--json"))
+	if len(listed) == 0 || listed[0].LeadID != delivered.id || listed[0].Receipt != receipt["receipt"] || listed[0].Reason != models.EraseForRequest {
+		t.Errorf("got %+v", listed)
+	}
+	erase("request").rejected(t, "conflict/erased")
 	reveal("nonsense", "--field", "email", "--reason", "legal").fails(t, 2, "ld_")
 	reveal(delivered.id, "--field", "email").fails(t, 2, "--reason")
 }

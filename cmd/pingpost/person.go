@@ -172,7 +172,7 @@ type requestView struct {
 	Request    string        `json:"request"`
 	Leads      int           `json:"leads"`
 	Passphrase string        `json:"passphrase,omitempty"`
-	Receipts   []receiptView `json:"receipts,omitempty"`
+	Receipts   []erasureView `json:"receipts,omitempty"`
 }
 
 func personExport() *cobra.Command {
@@ -247,7 +247,7 @@ func personErase() *cobra.Command {
 			v := requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads}
 			pending := 0
 			for _, one := range receipts {
-				v.Receipts = append(v.Receipts, viewReceipt(one))
+				v.Receipts = append(v.Receipts, viewErasure(one))
 				if one.ErasedAt.IsZero() {
 					pending++
 				}

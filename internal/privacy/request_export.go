@@ -85,11 +85,8 @@ type revealData struct {
 	Reason models.RevealReason `json:"reason"`
 }
 
-// The texts of an export that apply to all platforms.
-const (
-	exportRights = "You can have wrong data corrected and your data erased, restrict or object to its use, receive it in a machine-readable form, and complain to a data protection authority. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
-	exportStored = "Contact data is stored until it is erased. The lead's ID, its price, and the fact and time of your consent are kept as business records."
-)
+// exportRights is the text of an export about the consumer's rights.
+const exportRights = "You can have wrong data corrected and your data erased, restrict or object to its use, receive it in a machine-readable form, and complain to a data protection authority. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
 
 // Exported is the result of an export.
 type Exported struct {
@@ -241,11 +238,14 @@ func (s *Service) writeExport(ctx context.Context, r Request, passphrase string)
 	if err != nil {
 		return uuid.Nil, postgres.Translate(err)
 	}
+	data, err := s.personalData(ctx, r.ID, ids)
+	if err != nil {
+		return uuid.Nil, err
+	}
 	to, err := s.files.Create(ctx, s.clock.Now().Add(ExportRetention))
 	if err != nil {
 		return uuid.Nil, err
 	}
-	data := s.personalData(r.ID)
 	archive := aeszip.NewWriter(to, passphrase, data.CreatedAt)
 	add := func(name string, write func(io.Writer, personalData) error) error {
 		return archive.Add(name, func(w io.Writer) error {
@@ -328,12 +328,13 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 // exportBatch is the number of leads that an export reads at a time.
 const exportBatch = 1000
 
-// personalData returns the data of a request, without its leads.
-func (s *Service) personalData(request uuid.UUID) personalData {
+// personalData returns the data of a request, without its leads. Their ids are in ascending order.
+func (s *Service) personalData(ctx context.Context, request uuid.UUID, ids []uuid.UUID) (personalData, error) {
+	retention, err := s.exportRetention(ctx, ids)
 	return personalData{
 		Request: RequestID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
-		Recipients: s.settings.Recipients, Retention: exportStored, Rights: exportRights,
-	}
+		Recipients: s.settings.Recipients, Retention: retention, Rights: exportRights,
+	}, err
 }
 
 // eachLead reads and decrypts the data of leads, whose ids are in ascending order, the newest at the start.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -252,6 +253,41 @@ func TestErasureRequestWithoutJournal(t *testing.T) {
 	}
 }
 
+// While the database is older than the journal, consumers cannot be searched for, and nothing is exported.
+func TestJournalAheadClosesRequests(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	events := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events`) }
+	before := events()
+	must(t, r.journal.Write(ctx, 1, []byte(`{}`)))
+	ann := leads.Person{Email: "ann.example@example.com"}
+	for name, call := range map[string]func() error{
+		"create": func() error {
+			_, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: ann})
+			return err
+		},
+		"find":   func() error { _, err := r.FindPerson(ctx, ann); return err },
+		"export": func() error { _, err := r.ExportRequest(ctx, request); return err },
+		"open":   func() error { _, err := r.OpenExport(ctx, request); return err },
+		"erase":  func() error { return r.EraseRequest(ctx, request) },
+	} {
+		if err := call(); rejection(err) != "unavailable journal_ahead" {
+			t.Errorf("%s: got %s", name, rejection(err))
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 1 {
+		t.Errorf("got %d requests, want 1", n)
+	}
+	if after := events(); after != before {
+		t.Errorf("got %d new audit events, want 0", after-before)
+	}
+}
+
 // Requests for overlapping leads, erasures of single leads and closing at the same time: each lead is
 // erased once, and each request has one outcome.
 func TestRequestsAtTheSameTime(t *testing.T) {
@@ -324,7 +360,7 @@ func TestAccessRequest(t *testing.T) {
 	if err := json.Unmarshal(files["data.json"], &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || data.Retention == "" {
+	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || !strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
 		t.Fatalf("got %+v", data)
 	}
 	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
@@ -376,6 +412,55 @@ func TestAccessRequest(t *testing.T) {
 }
 
 // If a lead cannot be decrypted, nothing is exported, and the request stays open.
+// An export states the retention periods in effect for the countries of its leads. Configured periods that were
+// not accepted are not in effect.
+func TestExportStatesRetention(t *testing.T) {
+	r := newRig(t)
+	british, german := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "DE", "b@example.com")
+	expect := func(want string, ids ...uuid.UUID) {
+		t.Helper()
+		request := r.requestFor(t, models.RequestAccess, ids...)
+		passphrase, err := r.ExportRequest(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := r.download(t, request, passphrase)
+		var data struct{ Retention string }
+		if err := json.Unmarshal(files["data.json"], &data); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(data.Retention, want+" Data that is needed") {
+			t.Errorf("got %q, want %q", data.Retention, want)
+		}
+		if !strings.Contains(html.UnescapeString(string(files["data.html"])), data.Retention) {
+			t.Errorf("the page does not contain %q", data.Retention)
+		}
+	}
+	apply := func(periods privacy.Retention) {
+		t.Helper()
+		s := r.retaining(periods).By(r.user)
+		plan, err := s.PlanRetention(t.Context(), 0)
+		if err == nil {
+			err = s.ApplyRetention(t.Context(), plan.Version)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const untilErased = "Contact data is stored until it is erased, for example at your request. The details of your consent are stored until they are erased, for example at your request."
+	expect(untilErased, british, german)
+	periods := retention(730, 1095, byCountry{"DE": 1, "FR": 20}, nil)
+	run(t, r.retaining(periods), nil)
+	expect(untilErased, british, german)
+	apply(periods)
+	const consent = " The details of your consent are erased 1095 days after the lead was received."
+	expect("Contact data is erased 730 days after the lead was received."+consent, british)
+	expect("Contact data is erased 1 day after the lead was received."+consent, german)
+	expect("Contact data is erased 1 day after the lead was received (Germany). Contact data is erased 730 days after the lead was received (United Kingdom)."+consent, british, german)
+	apply(retention(730, 0, byCountry{"DE": 730}, nil))
+	expect("Contact data is erased 730 days after the lead was received. The details of your consent are stored until they are erased, for example at your request.", british, german)
+}
+
 func TestExportNeedsKeys(t *testing.T) {
 	r := newRig(t)
 	lead := r.deliver(t, contact)

@@ -86,6 +86,15 @@ func (p periods) find(c models.RetentionCategory, country string) (one models.Re
 	return p[i], true
 }
 
+// daysFor returns the period for a country, in days. Without periods, nothing is erased.
+func (p periods) daysFor(c models.RetentionCategory, country string) int {
+	one, found := p.find(c, country)
+	if !found {
+		one, _ = p.find(c, "")
+	}
+	return one.Days
+}
+
 // extend returns the periods with one for each configured country. Configured periods that are longer
 // replace those in effect. Shorter ones do not, unless fresh is true.
 func (p periods) extend(configured Retention, fresh bool, now time.Time) (all periods) {
@@ -134,14 +143,10 @@ func (p periods) days() map[string]any {
 	return all
 }
 
-// changed reports whether a period in effect differs. Without periods, nothing is erased.
+// changed reports whether a period in effect differs.
 func changed(before, after periods) bool {
 	return slices.ContainsFunc(after, func(one models.RetentionPeriod) bool {
-		was, found := before.find(one.Category, one.Country)
-		if !found {
-			was, _ = before.find(one.Category, "")
-		}
-		return was.Days != one.Days
+		return before.daysFor(one.Category, one.Country) != one.Days
 	})
 }
 
