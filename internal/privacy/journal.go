@@ -32,7 +32,7 @@ var (
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
 		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
-	errPartlyPending = apperr.New(apperr.Unavailable, "erasure_pending",
+	errPartlyPending = apperr.New(apperr.Unavailable, "erasure_partly_pending",
 		"Some leads have not been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
 	errNotErased = apperr.New(apperr.Unavailable, "not_erased",
 		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
