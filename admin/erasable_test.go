@@ -28,6 +28,9 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.Status == http.StatusServiceUnavailable {
 				paths = append(paths, r.Path)
+				if !strings.Contains(p.Body, "pingpost erasures replay") {
+					t.Errorf("%s does not say what to do: %s", r.Path, p.Text())
+				}
 			}
 		}
 		slices.Sort(paths)

@@ -84,6 +84,9 @@ func (k *Request) fail(err error) {
 			_, v.Everywhere = k.ScopeOf(k.Route.Needs)
 		}
 	case apperr.TooMany, apperr.Unavailable:
+		if f.RetryAfter == 0 && f.Reason != "database" { // a user or an operator must do something first
+			v.Message = f.Message
+		}
 		v.RetryAfter = SetRetryAfter(k, f)
 	default:
 	}
