@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -52,7 +53,7 @@ func (k *Request) fail(err error) {
 	}
 	f := apperr.As(err)
 	if f == nil {
-		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database is unavailable. Try again.")
+		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database is unavailable. Try again.").Retry(time.Second)
 	}
 	if errors.Is(f, errSignIn) {
 		k.signIn()
@@ -84,7 +85,7 @@ func (k *Request) fail(err error) {
 			_, v.Everywhere = k.ScopeOf(k.Route.Needs)
 		}
 	case apperr.TooMany, apperr.Unavailable:
-		if f.RetryAfter == 0 && f.Reason != "database" { // a user or an operator must do something first
+		if f.RetryAfter == 0 { // a user or an operator must do something first
 			v.Message = f.Message
 		}
 		v.RetryAfter = SetRetryAfter(k, f)

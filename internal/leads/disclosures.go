@@ -45,7 +45,7 @@ type cachedDigests struct {
 	until   time.Time // when they expire, because the database may have been restored since
 }
 
-// newText returns the disclosure text, or nil if there is none or the database has it.
+// newText returns the disclosure text that must be sent to the database, or nil if none must be sent.
 func (c *cachedTexts) newText(d *Delivery) *string {
 	if now := c.current.Load(); now != nil && d.Lead.ReceivedAt.Before(now.until) && now.digests[string(d.Consent.DisclosureDigest)] {
 		return nil

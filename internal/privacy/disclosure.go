@@ -1,7 +1,6 @@
 package privacy
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -249,14 +248,18 @@ func (s *Service) checkTextNotHeld(tx *gorm.DB, d Disclosure) error {
 		return err
 	}
 	for batch := range slices.Chunk(uses, leadsPerEntry) {
-		if held, err := s.held(tx, batch); err != nil || len(held) > 0 {
-			return cmp.Or(err, error(errDisclosureHeld))
+		held, err := s.held(tx, batch)
+		if err != nil {
+			return err
+		}
+		if len(held) > 0 {
+			return errDisclosureHeld
 		}
 	}
 	return nil
 }
 
-// DisclosureCursor is a position in the list of disclosure texts. The zero value means that there is none.
+// DisclosureCursor is a position in the list of disclosure texts. The zero value is no position.
 type DisclosureCursor struct {
 	FirstUsedAt time.Time
 	ID          uuid.UUID

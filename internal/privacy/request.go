@@ -184,7 +184,7 @@ var (
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
 	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
-	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Tell the consumer so, and close the request.")
+	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Inform the consumer, and close the request.")
 )
 
 // Request is a privacy request with the numbers of its leads.
