@@ -127,24 +127,7 @@ const retainEvery = time.Minute
 // retainLeads carries out the daily run that erases leads whose retention period has passed, unless
 // another node does.
 func (a *App) retainLeads(ctx context.Context) {
-	tick := time.NewTicker(retainEvery)
-	defer tick.Stop()
-	failed := ""
-	for {
-		err := a.privacy.RetainDaily(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			failed = ""
-		case err.Error() != failed: // log an error that remains only once
-			failed = err.Error()
-			a.log.Warn("erasing leads whose retention period has passed failed, retrying", "error", postgres.Translate(err))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	a.every(ctx, retainEvery, "erasing leads whose retention period has passed", func(ctx context.Context) (bool, error) {
+		return false, a.privacy.RetainDaily(ctx)
+	})
 }

@@ -140,18 +140,9 @@ func (a *App) noteAuditHead(ctx context.Context) {
 
 // markDisclosures marks the disclosure texts that have become standard, every minute.
 func (a *App) markDisclosures(ctx context.Context) {
-	tick := time.NewTicker(disclosuresEvery)
-	defer tick.Stop()
-	for {
-		bounded, cancel := context.WithTimeout(ctx, disclosuresTimeout)
-		if err := a.leads.MarkStandardDisclosures(bounded, a.clock.Now()); err != nil && ctx.Err() == nil {
-			a.log.Warn("marking standard disclosure texts failed, retrying in a minute", "error", err)
-		}
-		cancel()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	a.every(ctx, disclosuresEvery, "marking standard disclosure texts", func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, disclosuresTimeout)
+		defer cancel()
+		return false, a.leads.MarkStandardDisclosures(ctx, a.clock.Now())
+	})
 }
