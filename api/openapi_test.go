@@ -153,6 +153,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		{"405", spec.MethodNotAllowed, []string{ping, post, read}},
 		{"503", spec.NoKeyWrapper, []string{post}},
 		{"503", spec.NotSaved, []string{post}},
+		{"503", spec.NotLoaded, []string{ping}},
 		{"404", spec.NotFound, []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
 		{"409", spec.AlreadyDelivered, []string{post}},
 		{"408", spec.RequestTimeout, []string{ping, post}},

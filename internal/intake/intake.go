@@ -42,8 +42,9 @@ var (
 		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errNotStored     = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large")
-	errNotLoaded     = apperr.New(apperr.Internal, "not_loaded", "The prices are not loaded yet. Send the request again.")
-	errTooMany       = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
+	errNotLoaded     = apperr.New(apperr.Unavailable, "not_loaded",
+		"The prices are not loaded yet. Send the ping again.").Retry(retryAfter)
+	errTooMany = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
 )
 
 // retryAfter is the usual value of the Retry-After header, for example in responses with status 503

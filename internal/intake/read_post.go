@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/signing"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // PostRequest is a post as it was received. Body is not used after Post has returned.
@@ -27,6 +28,7 @@ type post struct {
 	PostRequest
 	start      time.Time
 	directory  *partners.Directory
+	taxonomy   *pricingrules.Taxonomy
 	base       *partners.Partner // whose base URL was used; nil for the shared base URL
 	claim      signing.Claim
 	claimErr   error // only for unsigned posts
@@ -41,9 +43,11 @@ type post struct {
 // signature check (decision 12).
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
-	if d == nil || !d.ServesPosts() {
-		return p, errNotStored // the database has been unavailable since the node started
+	card := in.Card.Get()
+	if d == nil || !d.ServesPosts() || card == nil {
+		return p, errNotStored // the node has not loaded them since it started
 	}
+	p.taxonomy = card.Taxonomy
 	var err error
 	if p.base, err = findBasePartner(d, req.Slug); err != nil {
 		return p, err

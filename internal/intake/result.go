@@ -27,15 +27,14 @@ type PostResult struct {
 
 // newResult returns the part of the result that does not depend on the lead.
 func (in *Intake) newResult(p authenticated) (PostResult, error) {
-	taxonomy := in.Card.Get().Taxonomy
-	industry, ok := taxonomy.ByTermID(p.quote.TermID)
+	industry, ok := p.taxonomy.ByTermID(p.quote.TermID)
 	if !ok {
 		return PostResult{}, apperr.New(apperr.Internal, "taxonomy",
 			"The industry of this quote no longer exists. Send the ping again.")
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
-		Quote: p.quote, Industry: taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
+		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
 	}
 	r.Timing.Auction = in.Clock.Now().Sub(p.start)
 	return r, nil

@@ -1,5 +1,5 @@
 // Package spec contains the messages that partners rely on. They are defined by the specification and by
-// decisions 3, 22 and 26.
+// decisions 3, 22, 26 and 33.
 package spec
 
 const (
@@ -22,6 +22,7 @@ const (
 	TooManyRequests      = "Too Many Requests"
 	NoKeyWrapper         = "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."
 	NotSaved             = "Unable to save lead record."
+	NotLoaded            = "The prices are not loaded yet. Send the ping again."
 )
 
 // Rejected returns the body of a rejection that has only a message.
