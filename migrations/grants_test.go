@@ -28,6 +28,7 @@ var granted = map[string]string{
 	"leads":        "SELECT INSERT",
 	"lead_keys":    "SELECT INSERT",
 	"lead_checks":  "SELECT INSERT UPDATE",
+	"write_checks": "INSERT TRUNCATE",
 	"consents":     "SELECT INSERT",
 	"lead_events":  "SELECT INSERT",
 	"lead_reveals": "SELECT INSERT",

@@ -16,7 +16,7 @@ func TestDatabaseReference(t *testing.T) {
 	rows, err := conn.Query(t.Context(), `
 		SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), ''),
 			(SELECT string_agg(p.privilege, ', ' ORDER BY p.n)
-				FROM unnest(ARRAY['select', 'insert', 'update', 'delete']) WITH ORDINALITY AS p (privilege, n)
+				FROM unnest(ARRAY['select', 'insert', 'update', 'delete', 'truncate']) WITH ORDINALITY AS p (privilege, n)
 				WHERE has_table_privilege('pingpost_app', c.oid, p.privilege)),
 			(SELECT string_agg('`+"`'"+` || a.attname || '`+"`'"+`, ', ' ORDER BY a.attnum) FROM pg_attribute a
 				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

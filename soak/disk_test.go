@@ -13,8 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full. When there
-// is room again, they must succeed without a restart of the service.
+// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full, and that the
+// nodes are not ready. When there is room again, the nodes must be ready and posts must succeed without
+// a restart of the service.
 func TestPostsResumeAfterFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)
@@ -24,12 +25,13 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 		ExtraSettings: map[string]string{
 			"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB",
 		},
-	})
+	}, createShortPartitions)
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 2)))
 	for range 2 {
 		c.awaitAcknowledged(t, 100)
 		ballast := fillUp(t, disk)
 		c.awaitFailed(t, 50)
+		p.awaitUnready(t, "storing", "database")
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
@@ -41,6 +43,39 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 			p.startPostgres(t)
 		default:
 		}
+		p.awaitReady(t)
+	}
+	c.awaitAcknowledged(t, 100)
+	c.end()
+	c.check(t)
+}
+
+// TestNodesRestorePartitions detaches the current partitions of leads and of the ledger. The nodes must
+// report it, attach them again and become ready, and no acknowledged lead may be lost.
+func TestNodesRestorePartitions(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, noPreparation)
+	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 3)))
+	root := p.root(t)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := root.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"leads", "ledger_entries"} {
+		c.awaitAcknowledged(t, 100)
+		var partition string
+		if err := root.QueryRow(t.Context(), `SELECT name FROM partitions WHERE parent = $1 AND now() >= starts_at AND now() < ends_at`,
+			table).Scan(&partition); err != nil {
+			t.Fatal(err)
+		}
+		exec(`SELECT pg_advisory_lock(hashtext('partitions'))`) // the nodes wait for it before they attach partitions
+		exec(`ALTER TABLE ` + table + ` DETACH PARTITION ` + partition)
+		c.awaitFailed(t, 20)
+		p.awaitUnready(t, "partitions")
+		exec(`SELECT pg_advisory_unlock(hashtext('partitions'))`)
+		p.awaitReady(t)
 	}
 	c.awaitAcknowledged(t, 100)
 	c.end()

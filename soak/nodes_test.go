@@ -22,7 +22,7 @@ import (
 
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t)
+	p := startPlatform(t, createShortPartitions)
 	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, p) })
 	t.Run("changes", func(t *testing.T) { changesReachEveryNode(t, p) })
 	t.Run("changes without LISTEN", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -49,8 +50,9 @@ const (
 	partitionLength = 4 * time.Second
 )
 
-// startPlatform starts a platform. Its Postgres has the same durability settings as in production.
-func startPlatform(t *testing.T) *platform {
+// startPlatform starts a platform. Its Postgres has the same durability settings as in production. It
+// calls prepare before the nodes start.
+func startPlatform(t *testing.T, prepare func(*testing.T, *platform)) *platform {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
 	if err != nil {
@@ -61,10 +63,11 @@ func startPlatform(t *testing.T) *platform {
 			t.Error(err)
 		}
 	})
-	return startPlatformOn(t, devpg.Options{DataDir: folder, Durable: true})
+	return startPlatformOn(t, devpg.Options{DataDir: folder, Durable: true}, prepare)
 }
 
-func startPlatformOn(t *testing.T, o devpg.Options) *platform {
+// startPlatformOn is like startPlatform, but with other options for Postgres.
+func startPlatformOn(t *testing.T, o devpg.Options, prepare func(*testing.T, *platform)) *platform {
 	t.Helper()
 	p := &platform{options: o}
 	t.Cleanup(func() {
@@ -89,7 +92,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.createShortPartitions(t)
+	prepare(t, p)
 	p.createPartner(t)
 	for i := range p.nodes {
 		p.nodes[i] = &node{
@@ -104,10 +107,12 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	return p
 }
 
+func noPreparation(*testing.T, *platform) {}
+
 // createShortPartitions creates partitions of partitionLength for the coming minutes, so that faults
 // also occur when one partition ends and the next begins, as at the end of a month. The nodes create the
 // partitions before and after these.
-func (p *platform) createShortPartitions(t *testing.T) {
+func createShortPartitions(t *testing.T, p *platform) {
 	t.Helper()
 	root := p.root(t)
 	for _, table := range []string{"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries"} {
@@ -281,16 +286,59 @@ func (n *node) start(t *testing.T) {
 }
 
 func (n *node) ready(ctx context.Context) bool {
+	failing, err := n.failingChecks(ctx)
+	return err == nil && len(failing) == 0
+}
+
+// failingChecks returns the names of the checks of /readyz that fail.
+func (n *node) failingChecks(ctx context.Context) (failing []string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url("OPS")+"/readyz", nil)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer resp.Body.Close()
+	var answer struct{ Checks map[string]string }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	for check, state := range answer.Checks {
+		if state != "ok" {
+			failing = append(failing, check)
+		}
+	}
+	return failing, err
+}
+
+const (
+	// unreadyWithin and readyWithin limit how long a node takes to notice that it cannot store leads, and
+	// that it can store them again.
+	unreadyWithin = 5 * time.Second
+	readyWithin   = 10 * time.Second
+)
+
+// awaitUnready waits until each node reports that one of the given checks fails.
+func (p *platform) awaitUnready(t *testing.T, checks ...string) {
+	t.Helper()
+	p.awaitNodes(t, unreadyWithin, "is not ready", func(n *node) bool {
+		failing, err := n.failingChecks(t.Context())
+		return err == nil && slices.ContainsFunc(failing, func(check string) bool { return slices.Contains(checks, check) })
+	})
+}
+
+// awaitReady waits until all nodes are ready.
+func (p *platform) awaitReady(t *testing.T) {
+	t.Helper()
+	p.awaitNodes(t, readyWithin, "is ready again", func(n *node) bool { return n.ready(t.Context()) })
+}
+
+func (p *platform) awaitNodes(t *testing.T, within time.Duration, what string, holds func(*node) bool) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for _, n := range p.nodes {
+		testkit.Eventually(t, time.Until(deadline), n.name+" "+what, func() bool { return holds(n) })
+	}
 }
 
 func (n *node) kill(t *testing.T) {

@@ -103,14 +103,21 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK
+	states["partitions"] = *a.readiness.partitions.Load()
 	if a.api != nil { // otherwise the node stores no leads
-		states["key_wrapper"] = a.keys.state()
+		states["key_wrapper"], states["storing"] = a.keys.state(), stateOK
+		if err := a.leads.Failing(); err != nil {
+			states["storing"] = err.Error()
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not respond", stateUnknown, stateUnknown, stateUnknown, stateUnknown
+		states["database"] = "does not respond"
+		for _, check := range []string{"commits", "schema", "clock", "lead_keys", "partitions"} {
+			states[check] = stateUnknown
+		}
 		return states
 	}
 	switch {

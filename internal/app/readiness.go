@@ -3,16 +3,21 @@ package app
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
 	readinessEvery = 2 * time.Second
 	// commitTimeout limits the trial commit that checks whether the database confirms commits.
 	commitTimeout = 3 * time.Second
+	// repairTimeout limits how long the other checks wait while missing partitions are created.
+	repairTimeout = 5 * time.Second
 
 	stateUnknown = "unknown"
 )
@@ -20,9 +25,11 @@ const (
 // readiness contains the state of the readiness checks. followReadiness runs these checks in the
 // background, so that changes are logged even if no load balancer requests /readyz.
 type readiness struct {
-	commits atomic.Pointer[string]
-	gauge   *prometheus.GaugeVec
-	failing map[string]bool // used only by followReadiness
+	commits    atomic.Pointer[string]
+	partitions atomic.Pointer[string]
+	gauge      *prometheus.GaugeVec
+	horizons   *prometheus.GaugeVec
+	failing    map[string]bool // used only by followReadiness
 }
 
 func newReadiness(registry *prometheus.Registry) *readiness {
@@ -31,11 +38,16 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_ready",
 			Help: "1 if the check of /readyz passes, otherwise 0.",
 		}, []string{"check"}),
+		horizons: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pingpost_partitions_end_timestamp_seconds",
+			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
+		}, []string{"table"}),
 		failing: map[string]bool{},
 	}
-	registry.MustRegister(r.gauge)
+	registry.MustRegister(r.gauge, r.horizons)
 	unknown := stateUnknown
 	r.commits.Store(&unknown)
+	r.partitions.Store(&unknown)
 	return r
 }
 
@@ -54,6 +66,58 @@ func (a *App) tryCommit(ctx context.Context) {
 	a.readiness.commits.Store(&state)
 }
 
+// checkPartitions checks that the tables that posts write to have partitions for the present, and creates
+// missing ones. The check passes again the next time that checkPartitions runs.
+func (a *App) checkPartitions(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	horizons, err := a.db.Horizons(bounded, a.clock.Now())
+	if err != nil {
+		unknown := stateUnknown
+		a.readiness.partitions.Store(&unknown)
+		return
+	}
+	var missing []string
+	for _, h := range horizons {
+		var until float64
+		if !h.Until.IsZero() {
+			until = float64(h.Until.Unix())
+		}
+		a.readiness.horizons.WithLabelValues(h.Table).Set(until)
+		if h.Posts && h.Until.IsZero() {
+			missing = append(missing, h.Table)
+		}
+	}
+	state := stateOK
+	if len(missing) > 0 {
+		state = "no partition for the present in " + strings.Join(missing, ", ") + "; it is being created"
+	}
+	a.readiness.partitions.Store(&state)
+	if len(missing) == 0 {
+		return
+	}
+	bounded, cancel = context.WithTimeout(ctx, repairTimeout)
+	defer cancel()
+	if err := a.ensurePartitions(bounded); err != nil {
+		state = "no partition for the present in " + strings.Join(missing, ", ") +
+			", and it cannot be created: " + postgres.Translate(err).Error()
+		a.readiness.partitions.Store(&state)
+	}
+}
+
+// checkStoring tries to write to the database if the last posts could not be stored. If the database
+// commits the write, posts can be stored again.
+func (a *App) checkStoring(ctx context.Context) {
+	if a.leads.Failing() == nil {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	if a.db.CheckWrites(bounded) == nil {
+		a.leads.Recovered()
+	}
+}
+
 func (a *App) followReadiness(ctx context.Context) {
 	tick := time.NewTicker(readinessEvery)
 	defer tick.Stop()
@@ -66,6 +130,8 @@ func (a *App) followReadiness(ctx context.Context) {
 			return
 		case <-tick.C:
 			a.tryCommit(ctx)
+			a.checkStoring(ctx)
+			a.checkPartitions(ctx)
 		}
 	}
 }

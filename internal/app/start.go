@@ -50,6 +50,7 @@ func (a *App) load(ctx context.Context) error {
 		a.log.Error("some stored leads cannot be decrypted", "why", state)
 	}
 	a.tryCommit(ctx)
+	a.checkPartitions(ctx)
 	a.loaded.Store(true)
 	return nil
 }

@@ -47,6 +47,7 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:
+		s.failures.reset()
 		s.answer(ctx, rows, stored)
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
@@ -56,6 +57,7 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 		s.commit(ctx, rows[:half])
 		s.commit(ctx, rows[half:])
 	default:
+		s.failures.add(err)
 		for _, w := range rows {
 			w.result = result{err: postgres.Translate(err)}
 		}
@@ -137,6 +139,11 @@ func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost erro
 	if err == nil {
 		defer conn.Close(ctx)
 		found, err = find(ctx, conn, ids)
+	}
+	if len(found) > 0 {
+		s.failures.reset()
+	} else {
+		s.failures.add(lost)
 	}
 	for _, w := range rows {
 		receipt, ok := found[w.delivery.Lead.ID]

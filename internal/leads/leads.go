@@ -15,4 +15,5 @@ type Store struct {
 	statement statement
 	group     *batcher
 	cached    cachedTexts
+	failures  failures
 }

@@ -50,8 +50,8 @@ func (e *Err) Error() string {
 	if e.Table != "" || e.Constraint != "" {
 		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
 	}
-	if e.SQLState == checkViolation && e.Constraint == "" {
-		text += ": the table has no partition for this time; compare the clocks of the nodes and of the database"
+	if e.missingPartition() {
+		text += ": the table has no partition for this time; see the check partitions in /readyz"
 	}
 	if hint, ok := operatorHints[e.SQLState]; ok {
 		text += ": " + hint
@@ -59,9 +59,12 @@ func (e *Err) Error() string {
 	return text
 }
 
-// checkViolation is the SQLSTATE for a violated constraint. Without the name of a constraint, it means
-// that there is no partition for a row.
+// checkViolation is the SQLSTATE for a violated constraint.
 const checkViolation = "23514"
+
+// missingPartition reports whether there is no partition for a row. Postgres then reports a violated
+// constraint without a name.
+func (e *Err) missingPartition() bool { return e.SQLState == checkViolation && e.Constraint == "" }
 
 var operatorHints = map[string]string{
 	"28P01": "role or password rejected: check database.url",
@@ -174,4 +177,11 @@ func Ambiguous(err error) bool {
 func IsInvalidData(err error) bool {
 	var safe *Err
 	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))
+}
+
+// IsMissingPartition reports whether the server rejected a statement because a table has no partition
+// for one of the rows.
+func IsMissingPartition(err error) bool {
+	var safe *Err
+	return errors.As(Translate(err), &safe) && safe.missingPartition()
 }

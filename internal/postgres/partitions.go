@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,14 +36,57 @@ const (
 	daysAhead     = 28
 )
 
+// The partitioned tables. A post writes to all lead tables and to ledger_entries.
+var (
+	leadTables   = []string{"leads", "lead_keys", "consents", "lead_events"}
+	ledgerTables = []string{ledgerEntries, "payout_run_entries"}
+)
+
+const (
+	ledgerEntries = "ledger_entries"
+	pings         = "pings"
+)
+
+// Horizon is the time until which a table has partitions without a gap. If the table has no partition
+// for the present, the time is zero.
+type Horizon struct {
+	Table string
+	Until time.Time
+	Posts bool // whether posts write to the table
+}
+
+// Horizons returns the horizon of each partitioned table at the time now.
+func (db *DB) Horizons(ctx context.Context, now time.Time) ([]Horizon, error) {
+	tables := slices.Concat(leadTables, ledgerTables, []string{pings})
+	rows, err := db.Pool.Query(ctx, `
+		SELECT name, CASE WHEN bool_or(starts_at <= $1) THEN min(ends_at) FILTER (WHERE next_starts_at IS DISTINCT FROM ends_at) END
+		FROM unnest($2::text[]) AS name LEFT JOIN (
+			SELECT parent, starts_at, ends_at, lead(starts_at) OVER (PARTITION BY parent ORDER BY starts_at) AS next_starts_at
+			FROM partitions WHERE ends_at > $1) AS p ON parent = name
+		GROUP BY name`, now, tables)
+	if err != nil {
+		return nil, Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h Horizon, err error) {
+		var until *time.Time
+		err = row.Scan(&h.Table, &until)
+		if until != nil {
+			h.Until = *until
+		}
+		h.Posts = slices.Contains(leadTables, h.Table) || h.Table == ledgerEntries
+		return h, err
+	})
+	return all, Translate(err)
+}
+
 // EnsurePartitions creates the missing partitions of all tables. It starts one day before the time now,
 // so that requests around midnight find their partition. The parameter leads is the period that one
 // partition of the lead tables covers.
 func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
-	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, daysAhead); err != nil {
+	if err := db.createPartitions(ctx, leadTables, leads, now, daysAhead); err != nil {
 		return err
 	}
-	if err := db.createPartitions(ctx, []string{"ledger_entries", "payout_run_entries"}, Monthly, now, daysAhead); err != nil {
+	if err := db.createPartitions(ctx, ledgerTables, Monthly, now, daysAhead); err != nil {
 		return err
 	}
 	return db.EnsurePingPartitions(ctx, now, PingDaysAhead)
@@ -51,7 +95,7 @@ func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads Partiti
 // EnsurePingPartitions creates the missing daily partitions of the table pings. It starts one day
 // before the time now, and ends the given number of days after it.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
-	return db.createPartitions(ctx, []string{"pings"}, Daily, now, days)
+	return db.createPartitions(ctx, []string{pings}, Daily, now, days)
 }
 
 func (db *DB) createPartitions(ctx context.Context, tables []string, unit PartitionUnit, now time.Time, days int) error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -64,5 +65,80 @@ func TestDropPingPartitionsDoesNotDelayPings(t *testing.T) {
 	}
 	if r := <-done; r.err != nil || r.dropped != 1 {
 		t.Errorf("dropped %d (%v), want 1", r.dropped, r.err)
+	}
+}
+
+// A horizon ends at the first gap, and is zero while the current partition is missing.
+func TestHorizons(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	may := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	horizon := func(table string) postgres.Horizon {
+		t.Helper()
+		all, err := d.Horizons(t.Context(), may)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(h postgres.Horizon) bool { return h.Table == table })
+		if i < 0 {
+			t.Fatalf("no horizon for %s in %v", table, all)
+		}
+		return all[i]
+	}
+	for _, c := range []struct {
+		table string
+		posts bool
+	}{
+		{"leads", true},
+		{"lead_keys", true},
+		{"consents", true},
+		{"lead_events", true},
+		{"ledger_entries", true},
+		{"payout_run_entries", false},
+		{"pings", false},
+	} {
+		create := func(from, until string) {
+			t.Helper()
+			d.Exec(t, `SELECT create_partitions(ARRAY[$1], 'month', $2::timestamptz, $3::timestamptz)`, c.table, from, until)
+		}
+		if h := horizon(c.table); !h.Until.IsZero() || h.Posts != c.posts {
+			t.Errorf("%s without partitions: got %+v", c.table, h)
+		}
+		create("2031-06-01", "2031-06-01")
+		if h := horizon(c.table); !h.Until.IsZero() {
+			t.Errorf("%s without the current partition: got %s", c.table, h.Until)
+		}
+		create("2031-08-01", "2031-08-01")
+		create("2031-05-01", "2031-05-01")
+		if h := horizon(c.table); !h.Until.Equal(time.Date(2031, 7, 1, 0, 0, 0, 0, time.UTC)) {
+			t.Errorf("%s with a gap in July: got %s, want 1 July", c.table, h.Until)
+		}
+	}
+}
+
+// If a partition was detached, create_partitions attaches it again with its rows.
+func TestDetachedPartitionIsAttachedAgain(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	ensure := func() {
+		t.Helper()
+		if err := d.EnsurePartitions(t.Context(), now, postgres.Monthly); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure()
+	d.Exec(t, `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+		VALUES ($1, false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`, now)
+	triggers := `SELECT count(*) FROM pg_trigger WHERE tgrelid = 'ledger_entries_20310501'::regclass`
+	before := testkit.Value[int](t, d, triggers)
+	d.Exec(t, `ALTER TABLE pings DETACH PARTITION pings_20310506`)
+	d.Exec(t, `ALTER TABLE ledger_entries DETACH PARTITION ledger_entries_20310501`)
+	ensure()
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pings WHERE issued_at > '2031-05-06'`); n != 1 {
+		t.Errorf("got %d pings in the attached partition, want 1", n)
+	}
+	if after := testkit.Value[int](t, d, triggers); after != before {
+		t.Errorf("got %d triggers on the attached partition, want %d", after, before)
 	}
 }

@@ -134,6 +134,21 @@ func (db *DB) Commit(ctx context.Context) error {
 	return Translate(err)
 }
 
+// CheckWrites checks that the database can store data. It commits a write that needs several pages of
+// new disk space. Commit does not detect a full disk, because it changes no rows.
+func (db *DB) CheckWrites(ctx context.Context) error {
+	return Translate(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `TRUNCATE write_checks`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO write_checks (id, filler) VALUES (1, convert_to(repeat('x', $1), 'UTF8'))`, writeCheckSize)
+		return err
+	}))
+}
+
+// writeCheckSize is the number of bytes that CheckWrites stores.
+const writeCheckSize = 64 << 10
+
 func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 	var v int64
 	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM schema_migrations WHERE is_applied`).Scan(&v)

@@ -143,3 +143,25 @@ func TestCloseClosesAllConnections(t *testing.T) {
 		return testkit.Value[int](t, d, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'to-be-closed'`) == 0
 	})
 }
+
+// Each check replaces the data of the one before.
+func TestCheckWrites(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	for range 3 {
+		if err := d.CheckWrites(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := testkit.Value[int64](t, d, `SELECT pg_table_size('write_checks')`)
+	if size < 64<<10 || size > 192<<10 {
+		t.Errorf("the table has %d bytes, want those of one write of 64 KiB", size)
+	}
+	d.Exec(t, `CREATE FUNCTION reject_full_disk() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full'; END $$;
+		CREATE TRIGGER full_disk BEFORE INSERT ON write_checks EXECUTE FUNCTION reject_full_disk()`)
+	var rejected *postgres.Err
+	if err := d.CheckWrites(t.Context()); !errors.As(err, &rejected) || rejected.SQLState != "53100" {
+		t.Errorf("with a full disk: got %v", err)
+	}
+}

@@ -2,36 +2,40 @@ package faults
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestClockBeyondLastPartition sets the clock to a time for which there are no partitions yet. Pings get
-// prices, and posts get a 503. The next node to start creates the partitions, and the same post is then
-// delivered once.
+// prices. The node must create the partitions, and the same post is then delivered once.
 func TestClockBeyondLastPartition(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays = 365 }) // the node counts recorded pings at the end
 	n.Deliver(t, n.Required, node.MinimalPost)
+	execRoot(t, n, `SELECT pg_advisory_lock(hashtext('partitions'))`) // create_partitions waits for this lock
 	n.Manual.Set(node.StartTime.AddDate(0, 6, 0))
 	q := n.Ping(t, n.Required.Base(), node.MinimalPing)
 	if !q.Accepted {
 		t.Fatalf("without partitions, a ping got %+v", q)
 	}
 	post := node.WithTransaction(node.MinimalPost, q.TransactionID)
-	n.Stores(t, node.Stored{}, func() {
-		if a := n.Post(t, n.Required, post); a.Status != http.StatusServiceUnavailable {
-			t.Errorf("without partitions, a post got status %d, want 503", a.Status)
-		}
+	n.Stores(t, node.Stored{}, func() { n.CheckUnavailable(t, n.Post(t, n.Required, post), spec.NotSaved) })
+	testkit.Eventually(t, node.Patience, "the node is not ready", func() bool {
+		return strings.Contains(n.Readiness(t, "/readyz").Checks["partitions"], "leads")
 	})
-	peer := n.StartPeer(t)
+	execRoot(t, n, `SELECT pg_advisory_unlock(hashtext('partitions'))`)
+	testkit.Eventually(t, node.Patience, "the partitions exist", func() bool {
+		return n.Readiness(t, "/readyz").Checks["partitions"] == "ok"
+	})
 	n.Stores(t, node.OneLead, func() {
 		first := node.Decode[node.Delivered](t, n.Post(t, n.Required, post))
-		again := node.Decode[node.Delivered](t, peer.Post(t, n.Required, post))
+		again := node.Decode[node.Delivered](t, n.Post(t, n.Required, post))
 		if first.LeadID != again.LeadID {
 			t.Errorf("got leads %s and %s, want the same", first.LeadID, again.LeadID)
 		}

@@ -36,7 +36,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 			}
 			c.disturb(proxy)
 			testkit.Eventually(t, 5*time.Second, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
-			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "lead_keys")
+			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "lead_keys", "partitions")
 			n.CheckReadiness(t, "/readyz/ping")
 			n.Get(t, n.Ops+"/healthz")
 			n.CheckServes(t)

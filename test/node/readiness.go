@@ -41,7 +41,7 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
 	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
-		"key_wrapper", "lead_keys"},
+		"key_wrapper", "lead_keys", "partitions", "storing"},
 }
 
 // CheckReadiness fails the test if the failing checks of the path are not exactly the given ones.

@@ -1,0 +1,51 @@
+package leads
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// maxFailures is the number of consecutive failed groups after which Failing reports an error.
+const maxFailures = 3
+
+// failures counts the groups of posts that could not be stored since one was stored.
+type failures struct {
+	mu   sync.Mutex
+	n    int
+	last error
+}
+
+// add counts a group that could not be stored. It ignores data that Postgres rejects, because another
+// post can still be stored, unless a partition is missing.
+func (f *failures) add(err error) {
+	if postgres.IsInvalidData(err) && !postgres.IsMissingPartition(err) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	f.last = postgres.Translate(err)
+}
+
+func (f *failures) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n, f.last = 0, nil
+}
+
+// Failing returns nil, or the last error if the last three groups of posts could not be stored.
+// Posts that arrive together are a group.
+func (s *Store) Failing() error {
+	f := &s.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n < maxFailures {
+		return nil
+	}
+	return fmt.Errorf("the last %d attempts to store leads failed: %w", f.n, f.last)
+}
+
+// Recovered resets the count of failed groups. Call it when the database can store leads again.
+func (s *Store) Recovered() { s.failures.reset() }
