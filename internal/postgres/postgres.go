@@ -28,7 +28,9 @@ type Options struct {
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
 	Timelines        []Timeline // from DB.Timelines before a restart; a primary on a lower timeline is rejected
-	Tracer           pgx.QueryTracer // observes all statements, in tests
+
+	// Tracer observes all statements. Only tests set it.
+	Tracer pgx.QueryTracer
 }
 
 // DB is the pool of database connections, for use with pgx and with GORM.

@@ -103,7 +103,7 @@ func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
 		return nil, err
 	}
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
-		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR UPDATE`, batch, batch[0], batch[len(batch)-1]).Error
+		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR NO KEY UPDATE`, batch, batch[0], batch[len(batch)-1]).Error
 		if err != nil {
 			return nil, err
 		}
