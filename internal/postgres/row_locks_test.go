@@ -31,6 +31,7 @@ var rowLocks = map[string]string{
 	"internal/payouts/returns.go":        "returns",
 	"internal/payouts/run_state.go":      "payout_runs",
 	"internal/postgres/retention.go":     "traffic_minutes",
+	"internal/privacy/journal.go":        "files", // that are deleted
 	"internal/privacy/request_steps.go":  "privacy_requests",
 	"internal/ratecard/drafts.go":        "rate_cards",
 	"internal/ratecard/publish.go":       "rate_cards",
