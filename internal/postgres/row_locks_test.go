@@ -22,7 +22,6 @@ const postTables = `'{leads,lead_keys,consents,disclosures,disclosure_uses,ledge
 // rows. FOR UPDATE blocks inserts of rows that reference the locked row. A post must not wait for such a
 // lock, so the tables of posts do not refer to these tables.
 var rowLocks = map[string]string{
-	"function delete_sandbox_leads":      "consents", // that are deleted
 	"function drop_reconciliation_lines": "reconciliations",
 	"function erase_leads":               "erasure_entries",
 	"function release_payout_run":        "payout_runs",

@@ -53,15 +53,52 @@ func TestErasureAndRequestLockInTheSameOrder(t *testing.T) {
 			t.Errorf("erasing the leads of an access request: got %v, want a conflict", err)
 		}
 	})
-	testkit.Eventually(t, 10*time.Second, "both wait", func() bool {
-		return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 2
-	})
+	r.awaitLocks(t, 2)
 	resume()
 	all.Wait()
 	if n := r.deadlocks(t); n != 0 {
 		t.Errorf("got %d deadlocks, want 0", n)
 	}
+}
+
+// A sandbox lead is erased while the leads of the sandbox are deleted.
+func TestErasureAndSandboxLockInTheSameOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	for _, table := range []string{"leads", "consents"} {
+		r.DB.Exec(t, `ALTER TABLE `+table+` DISABLE TRIGGER USER`)
+		r.DB.Exec(t, `UPDATE `+table+` SET sandbox = true`)
+		r.DB.Exec(t, `ALTER TABLE `+table+` ENABLE TRIGGER USER`)
+	}
+	resume := r.pauseAfter(t, `UPDATE ON leads`)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Errorf("erasing the lead: %v", err)
+		}
+	})
+	r.awaitWaiting(t, 1)
+	all.Go(func() {
+		if n, err := r.Leads.DeleteSandbox(t.Context(), r.Time.Now().Add(time.Hour)); err != nil || n != 1 {
+			t.Errorf("deleted %d sandbox leads: %v", n, err)
+		}
+	})
+	r.awaitLocks(t, 2)
+	resume()
+	all.Wait()
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
+// awaitLocks waits until n transactions wait for locks of any kind.
+func (r rig) awaitLocks(t *testing.T, n int) {
+	t.Helper()
+	testkit.Eventually(t, 10*time.Second, "transactions wait", func() bool {
+		return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`) == n
+	})
 }
 
 func isConflict(err error) bool {
