@@ -157,3 +157,45 @@ func TestErasuresAndRequestsAtTheSameTime(t *testing.T) {
 		t.Errorf("got %d deadlocks, want 0", n)
 	}
 }
+
+// Posts with new disclosure texts are stored while transactions about privacy are open.
+func TestPostsDoNotWaitForPrivacyChanges(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, lead, again := t.Context(), r.deliver(t, contact), r.deliver(t, otherContact)
+	request := r.request(t, models.RequestErasure)
+	var hold models.LegalHold
+	for _, change := range []struct {
+		name string
+		do   func() error
+	}{
+		{"PlaceHold", func() (err error) {
+			hold, err = r.PlaceHold(ctx, scope.System, privacy.NewHold{Lead: lead, Reason: "case 1"})
+			return err
+		}},
+		{"ReleaseHold", func() error { return r.ReleaseHold(ctx, scope.System, hold.ID) }},
+		{"Reveal", func() error {
+			_, err := r.Reveal(ctx, scope.System, privacy.Reveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+			return err
+		}},
+		{"CreateRequest", func() error {
+			_, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead}})
+			return err
+		}},
+		{"Erase", func() error {
+			_, err := r.Erase(ctx, scope.System, privacy.Erasure{Lead: again, Reason: models.EraseForRequest})
+			return err
+		}},
+		{"EraseRequest", func() error { return r.EraseRequest(ctx, request) }},
+	} {
+		send := r.newPost(t, "text of "+change.name, contact)
+		err := r.DB.CheckDuring(t, change.do, func() {
+			if _, err := send(); err != nil {
+				t.Errorf("a post with a new text during %s: %v", change.name, err)
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", change.name, err)
+		}
+	}
+}
