@@ -62,8 +62,9 @@ type Log struct {
 // New returns the audit log of a database.
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
-// Write appends an event in the caller's transaction. It must be the last statement before the commit,
-// because it locks the hash chain, and every other change waits for this lock.
+// Write adds an event to the caller's transaction, which must have been started with
+// postgres.DB.Transaction. All events of a transaction are stored immediately before the commit, because
+// storing them locks the hash chain, and every other change waits for this lock.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
@@ -82,10 +83,26 @@ func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 }
 
 func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOutcome) error {
-	if by.Name == "" || e.Action == "" {
-		return errors.New("writing audit event: actor or action is empty")
+	row, err := newRow(at, by, e, outcome)
+	if err != nil {
+		return err
 	}
-	row := models.AuditEvent{
+	events, err := postgres.LastStepOf(tx, func() *transactionEvents { return &transactionEvents{} })
+	if err != nil {
+		return err
+	}
+	events.rows = append(events.rows, row)
+	if outcome == models.AuditDone && by.Form.Key != uuid.Nil {
+		events.claims = append(events.claims, claim{by.Form, row.At, by.Staff, e})
+	}
+	return nil
+}
+
+func newRow(at time.Time, by Actor, e Event, outcome models.AuditOutcome) (row models.AuditEvent, err error) {
+	if by.Name == "" || e.Action == "" {
+		return row, errors.New("writing audit event: actor or action is empty")
+	}
+	row = models.AuditEvent{
 		At:         at.UTC().Truncate(time.Microsecond),
 		Actor:      by.Name,
 		Role:       by.Role,
@@ -106,30 +123,44 @@ func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOut
 	var failed [2]error
 	row.Before, failed[0] = encode(e.Before)
 	row.After, failed[1] = encode(e.After)
-	if err := errors.Join(failed[:]...); err != nil {
-		return err
-	}
-	if outcome == models.AuditDone {
-		if err := by.Form.claim(tx, row.At, by, e); err != nil {
+	return row, errors.Join(failed[:]...)
+}
+
+// transactionEvents contains the events of a transaction. It is the transaction's last step.
+type transactionEvents struct {
+	rows   []models.AuditEvent
+	claims []claim
+}
+
+// Run records the submitted forms, and appends the events to the hash chain.
+func (t *transactionEvents) Run(tx *gorm.DB) error {
+	for _, c := range t.claims {
+		if err := c.store(tx); err != nil {
 			return err
 		}
 	}
-	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('audit chain'))`).Error; err != nil {
+	if err := tx.Exec(lockChain).Error; err != nil {
 		return err
 	}
-	var last models.AuditEvent
-	switch err := tx.Select("hash").Order("id DESC").Take(&last).Error; {
-	case errors.Is(err, gorm.ErrRecordNotFound):
-		row.PrevHash = make([]byte, sha256.Size)
-	case err != nil:
+	last := models.AuditEvent{Hash: make([]byte, sha256.Size)}
+	if err := tx.Select("hash").Order("id DESC").Limit(1).Find(&last).Error; err != nil {
 		return err
-	default:
-		row.PrevHash = last.Hash
 	}
-	sum := Hash(&row)
-	row.Hash = sum[:]
-	return tx.Create(&row).Error
+	previous := last.Hash
+	for i := range t.rows {
+		row := &t.rows[i]
+		row.PrevHash = previous
+		sum := Hash(row)
+		row.Hash = sum[:]
+		previous = row.Hash
+	}
+	return tx.CreateInBatches(t.rows, rowsPerInsert).Error
 }
+
+// rowsPerInsert limits the parameters of a statement. Postgres allows 65,535.
+const rowsPerInsert = 1000
+
+const lockChain = `SELECT pg_advisory_xact_lock(hashtext('audit chain'))`
 
 func encode(fields map[string]any) (*string, error) {
 	if len(fields) == 0 {

@@ -20,19 +20,24 @@ type Submission struct {
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim records the submission in the caller's transaction. It fails if another transaction has already
-// recorded the submission. If that transaction is still open, claim waits until it ends.
-func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
-	if s.Key == uuid.Nil {
-		return nil
-	}
+// claim is a submission that created an object, in a transaction.
+type claim struct {
+	form  Submission
+	at    time.Time
+	staff uuid.UUID
+	event Event
+}
+
+// store records the submission. It fails if another transaction has already recorded the submission. If
+// that transaction is still open, store waits until it ends.
+func (c claim) store(tx *gorm.DB) error {
 	var first bool
 	err := tx.Raw(`WITH claimed AS (
 			INSERT INTO form_submissions (staff_id, path, key, object_kind, object_id, at) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO NOTHING RETURNING 1)
 		SELECT EXISTS (SELECT FROM claimed) OR EXISTS (
 			SELECT FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ? AND transaction = pg_current_xact_id())`,
-		by.Staff, s.Path, s.Key, e.Kind, e.Object, at, by.Staff, s.Path, s.Key).Scan(&first).Error
+		c.staff, c.form.Path, c.form.Key, c.event.Kind, c.event.Object, c.at, c.staff, c.form.Path, c.form.Key).Scan(&first).Error
 	if err == nil && !first {
 		return errSubmitted
 	}

@@ -44,7 +44,7 @@ func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	return q.auditChange(tx, audit.Service, "job.fail", w, failure)
 }
 
-// auditChange writes an audit event for the job. It must be the last statement of the transaction.
+// auditChange adds an audit event for the job to the transaction.
 func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Job, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,

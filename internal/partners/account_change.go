@@ -98,7 +98,7 @@ func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Acc
 	if found.Error != nil || found.RowsAffected == 0 {
 		return had, nil, orNoAccount(found.Error)
 	}
-	if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, had.PartnerID).Error; err != nil {
+	if _, err := lockPartner(tx, sc, had.PartnerID); err != nil {
 		return had, nil, err
 	}
 	if err := tx.Where("partner_id = ?", had.PartnerID).Find(&all).Error; err != nil {

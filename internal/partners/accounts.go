@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -39,7 +40,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Lock the partner, so that two concurrent calls cannot both create the first account.
-		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
+		if _, err := lockPartner(tx, scope.System, partner.ID); err != nil {
 			return err
 		}
 		taken, err := identifierTaken(tx, n.Identifier)

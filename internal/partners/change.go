@@ -66,9 +66,9 @@ func (s *Service) change(
 	})
 }
 
-// lockPartner locks the partner's row, so that changes to the partner run one at a time. It does
-// not use FOR UPDATE, which would block inserts of rows that reference the partner, such as those
-// in partner_figures.
+// lockPartner locks the partner's row, so that changes to the partner, its accounts and its secrets run
+// one at a time. It does not use FOR UPDATE, which would block inserts of rows that reference the partner,
+// such as the disclosure texts of its posts.
 func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
 	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.PlatformIDs.Partner).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)

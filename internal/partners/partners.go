@@ -74,7 +74,7 @@ func (s *Service) By(actor audit.Actor) *Service {
 	return &c
 }
 
-// auditChange writes an audit event. It must be the last statement in the transaction.
+// auditChange adds an audit event to the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after,
@@ -118,11 +118,11 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		AccountManager: n.Manager,
 		Status:         models.PartnerPending,
 		SigningMode:    n.Signing,
-		SharedBaseURL:  !n.NoSharedBaseURL,
 		CreatedAt:      now,
 		UpdatedAt:      now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		p.SharedBaseURL = !n.NoSharedBaseURL
 		taken, err := slugTaken(tx, n.Slug)
 		if err != nil {
 			return err

@@ -128,7 +128,7 @@ func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secr
 
 // lockSecret locks and returns a partner's secret. It fails if the secret is revoked.
 func lockSecret(tx *gorm.DB, partner models.Partner, secret uuid.UUID) (row models.SigningSecret, err error) {
-	found := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
+	found := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
 	switch {
 	case found.Error != nil:
 		return row, found.Error

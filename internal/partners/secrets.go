@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -80,7 +81,7 @@ func (s *Service) RotateSecret(
 	}
 	var out CreatedSecret
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
+		if _, err := lockPartner(tx, scope.System, partner.ID); err != nil {
 			return err
 		}
 		now := s.clock.Now()

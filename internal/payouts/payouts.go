@@ -97,7 +97,7 @@ func (s *Service) By(who audit.Actor) *Service {
 // Policy returns the configuration of payouts.
 func (s *Service) Policy() Policy { return s.policy }
 
-// auditChange writes an audit event. It must be the last statement of the transaction.
+// auditChange adds an audit event to the transaction.
 func (s *Service) auditChange(
 	tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string,
 ) error {

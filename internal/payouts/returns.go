@@ -103,8 +103,8 @@ func (s *Service) RequestReturn(
 }
 
 // delayErasure is a lock on a lead that prevents its erasure until the transaction ends. Otherwise, a
-// text that the transaction adds could remain after the erasure. An erasure locks the lead first and
-// then its returns, so the lead must be locked before a return.
+// text that the transaction adds could remain after the erasure. docs/explanation/reliability.md
+// describes the order of locks.
 var delayErasure = clause.Locking{Strength: "SHARE"}
 
 // earnedBy returns a lead and its accrual, and delays the lead's erasure. It returns errNoLead if the

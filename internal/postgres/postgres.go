@@ -28,6 +28,9 @@ type Options struct {
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
 	Timelines        []Timeline // from DB.Timelines before a restart; a primary on a lower timeline is rejected
+
+	// Tracer observes all statements. Only tests set it.
+	Tracer pgx.QueryTracer
 }
 
 // DB is the pool of database connections, for use with pgx and with GORM.
@@ -59,6 +62,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // limited by the configuration
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
 	cfg.PingTimeout = time.Second // do not wait for an idle connection that is dead
+	cfg.ConnConfig.Tracer = o.Tracer
 	params := cfg.ConnConfig.RuntimeParams
 	params["timezone"] = "UTC"
 	if params["application_name"] == "" {
@@ -95,11 +99,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 func (db *DB) Close() {
 	db.SQL.Close() //nolint:errcheck // there is nothing to write, and the pool is closed next
 	db.Pool.Close()
-}
-
-// Transaction runs fn in a database transaction. fn must not make network calls.
-func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
 // State is the state of the database. `serve` checks it at startup, and /readyz checks it after that.

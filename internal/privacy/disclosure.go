@@ -205,7 +205,7 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var d Disclosure
-		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", r.Disclosure).Limit(1).Find(&d.Disclosure)
+		q := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where("id = ?", r.Disclosure).Limit(1).Find(&d.Disclosure)
 		switch {
 		case q.Error != nil:
 			return q.Error

@@ -98,7 +98,7 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var lead models.Lead
-		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Select("partner_id", "state").Where("id = ?", e.Lead).Limit(1).Find(&lead)
+		q := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Select("partner_id", "state").Where("id = ?", e.Lead).Limit(1).Find(&lead)
 		switch {
 		case q.Error != nil:
 			return q.Error

@@ -3,6 +3,7 @@ package privacy
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,8 +121,8 @@ func platform(tx *gorm.DB) (p string, err error) {
 	return p, err
 }
 
-// lockErasures makes other transactions that add entries or change legal holds wait until tx ends. If tx
-// also locks leads or a privacy request, it must lock them first.
+// lockErasures makes other transactions that add entries or change legal holds wait until tx ends.
+// docs/explanation/reliability.md describes which locks tx takes before and after it.
 func lockErasures(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('erasure journal'))`).Error
 }
@@ -238,13 +239,14 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 	}
 }
 
-// deleteExportsSQL deletes the exports for consumers that contain a lead of an entry.
-const deleteExportsSQL = `DELETE FROM files WHERE id IN (SELECT r.file_id FROM privacy_requests r
-	WHERE r.file_id IS NOT NULL AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = ?))`
-
-// deleteLedgerExportsSQL deletes the prepared ledger exports if a note in the ledger is about a lead of an entry.
-const deleteLedgerExportsSQL = `DELETE FROM files WHERE id IN (SELECT file_id FROM exports WHERE file_id IS NOT NULL)
-	AND EXISTS (SELECT FROM erasures e JOIN ledger_references r USING (lead_id) JOIN ledger_notes n USING (entry_id) WHERE e.sequence = ?)`
+// deleteExportsSQL deletes the exports for consumers that contain a lead of an entry, and all prepared ledger
+// exports if a note in the ledger is about such a lead. It locks the files in the order of their ids.
+const deleteExportsSQL = `DELETE FROM files WHERE id IN (SELECT f.id FROM files f
+	WHERE f.id IN (SELECT r.file_id FROM privacy_requests r WHERE r.file_id IS NOT NULL
+			AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = @entry))
+		OR f.id IN (SELECT file_id FROM exports WHERE file_id IS NOT NULL)
+			AND EXISTS (SELECT FROM erasures e JOIN ledger_references r USING (lead_id) JOIN ledger_notes n USING (entry_id) WHERE e.sequence = @entry)
+	ORDER BY f.id FOR UPDATE)`
 
 func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -252,11 +254,16 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 		if err := tx.Exec(`SET LOCAL statement_timeout = '1min'`).Error; err != nil {
 			return err
 		}
-		// This may wait, so it is done before posts would have to wait, too.
-		for _, sql := range []string{deleteExportsSQL, deleteLedgerExportsSQL} {
-			if err := tx.Exec(sql, sequence).Error; err != nil {
-				return err
-			}
+		var ids []uuid.UUID
+		if err := tx.Model(&models.Erasure{}).Where("sequence = ?", sequence).Order("lead_id").Pluck("lead_id", &ids).Error; err != nil {
+			return err
+		}
+		if err := lockLeads(tx, ids); err != nil {
+			return err
+		}
+		// This may wait. A post that is sent again does not wait yet.
+		if err := tx.Exec(deleteExportsSQL, sql.Named("entry", sequence)).Error; err != nil {
+			return err
 		}
 		return tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error
 	})

@@ -42,8 +42,11 @@ func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 		return err
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		ids, err := lockLeads(tx, request)
+		ids, err := leadsOf(tx, request)
 		if err != nil {
+			return err
+		}
+		if err := lockLeads(tx, ids); err != nil {
 			return err
 		}
 		return s.changeIn(tx, request, func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error) {
@@ -95,20 +98,16 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 // finishWithin is how long a user waits until an erasure is finished in the background.
 const finishWithin = 5 * time.Second
 
-// lockLeads locks the leads of a request, in the order of their ids, and returns the ids. It must be called
-// before lockRequest and lockErasures. An erasure also locks leads first, and then deletes the exports of
-// their requests.
-func lockLeads(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
-	if ids, err = leadsOf(tx, request); err != nil {
-		return nil, err
-	}
+// lockLeads locks leads, whose ids are in ascending order. docs/explanation/reliability.md describes which
+// locks a transaction takes before and after those on leads. Posts do not wait for these locks.
+func lockLeads(tx *gorm.DB, ids []uuid.UUID) error {
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
-		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR UPDATE`, batch, batch[0], batch[len(batch)-1]).Error
+		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR NO KEY UPDATE`, batch, batch[0], batch[len(batch)-1]).Error
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return ids, nil
+	return nil
 }
 
 // leadsOf returns the ids of a request's leads in ascending order.

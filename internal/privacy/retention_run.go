@@ -125,10 +125,9 @@ func (r *retentionRun) begin(ctx context.Context, due func(last *models.Retentio
 			return err
 		}
 		last, err := r.lastRun(tx)
-		if err != nil || !due(last) {
+		if began = err == nil && due(last); !began {
 			return err
 		}
-		began = true
 		if last == nil || last.EndedAt != nil {
 			r.run = models.RetentionRun{ID: id.New(now), StartedAt: now, Holder: &r.holder, HeartbeatAt: now, Erased: erasedCounts{}}
 			return tx.Create(&r.run).Error

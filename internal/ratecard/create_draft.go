@@ -37,24 +37,19 @@ func (s *Service) beginWith(
 		return draft, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var writeAudit func() error
-		if draft, writeAudit, err = s.makeWith(tx, title, what, do); err != nil {
-			return err
-		}
-		return writeAudit()
+		draft, err = s.makeWith(tx, title, what, do)
+		return err
 	})
 	return draft, err
 }
 
-// makeWith creates a draft and its first edit. The caller must call the returned function writeAudit as
-// the last step of the transaction, because writing an audit event locks the audit log until the
-// transaction ends.
+// makeWith creates a draft and its first edit.
 func (s *Service) makeWith(
 	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
-) (draft models.RateCard, writeAudit func() error, err error) {
+) (draft models.RateCard, err error) {
 	created, source, err := s.begin(tx, title, 0)
 	if err != nil {
-		return draft, nil, err
+		return draft, err
 	}
 	p, err := s.patchBy(tx, created, do)
 	if err == nil && len(p) == 0 {
@@ -66,12 +61,13 @@ func (s *Service) makeWith(
 	if err == nil {
 		err = tx.Where("id = ?", created.ID).Take(&draft).Error
 	}
-	return draft, func() error {
-		if err := s.auditBegin(tx, draft, source); err != nil {
-			return err
-		}
-		return s.auditEdit(tx, draft, what, p)
-	}, err
+	if err == nil {
+		err = s.auditBegin(tx, draft, source)
+	}
+	if err == nil {
+		err = s.auditEdit(tx, draft, what, p)
+	}
+	return draft, err
 }
 
 // PublishBases creates a draft with changed base prices and publishes it in the same transaction.
@@ -88,14 +84,11 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		draft, writeAudit, err := s.makeWith(tx, "", what, do)
+		draft, err := s.makeWith(tx, "", what, do)
 		if err != nil {
 			return err
 		}
 		if err := s.mayPublish(tx, draft); err != nil {
-			return err
-		}
-		if err := writeAudit(); err != nil {
 			return err
 		}
 		if err := s.submit(tx, draft, note, time.Time{}, s.clock.Now()); err != nil {

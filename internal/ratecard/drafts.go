@@ -206,7 +206,7 @@ func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any
 	return done.Error
 }
 
-// auditChange writes an audit event. Call it last in a transaction, because it locks the audit log.
+// auditChange adds an audit event to the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action,
@@ -236,6 +236,7 @@ func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*Exami
 		if err != nil {
 			return err
 		}
+		compiled.Positions = nil
 		for _, row := range rows {
 			compiled.Positions = append(compiled.Positions, row.Position)
 		}

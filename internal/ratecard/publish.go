@@ -263,10 +263,9 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		}
 		// Lock the row, because a user might be withdrawing the draft.
 		found := isDue(tx).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&due)
-		if found.Error != nil || found.RowsAffected == 0 {
+		if done = found.Error == nil && found.RowsAffected > 0; !done {
 			return found.Error
 		}
-		done = true
 		switch err := s.mayPublish(tx, due); {
 		case err == nil:
 			return s.publish(tx, &due, now)

@@ -92,7 +92,8 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 			return err
 		}
 		var n int64
-		if err := tx.Model(&models.RateCard{}).Count(&n).Error; err != nil || n > 0 {
+		err := tx.Model(&models.RateCard{}).Count(&n).Error
+		if published = err == nil && n == 0; !published {
 			return err
 		}
 		now := s.clock.Now()
@@ -110,7 +111,6 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 		if err := tx.CreateInBatches(rows, 500).Error; err != nil {
 			return err
 		}
-		published = true
 		return s.publish(tx, &card, now)
 	})
 	return published, err

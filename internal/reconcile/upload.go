@@ -148,8 +148,7 @@ func shown(name string) string {
 	return name
 }
 
-// auditChange writes the audit event for a change. It must be the last statement in the
-// transaction.
+// auditChange adds the audit event for a change to the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,

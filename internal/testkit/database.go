@@ -131,6 +131,7 @@ func Open(t testing.TB, url string) *postgres.DB {
 		MaxConnections:   20,
 		ConnectTimeout:   connectTimeout,
 		StatementTimeout: 10 * time.Second,
+		Tracer:           newAuditLast(t),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,201 @@
+package privacy_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// deadlocks returns the number of deadlocks in the test's database. It closes the pool, because a connection
+// reports its statistics when it ends.
+func (r rig) deadlocks(t *testing.T) int {
+	t.Helper()
+	r.DB.Close()
+	testkit.Eventually(t, 10*time.Second, "the service's connections end", func() bool {
+		return testkit.Value[bool](t, r.DB, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND usename = 'pingpost_app')`)
+	})
+	return testkit.Value[int](t, r.DB, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
+}
+
+// An erasure deletes the exports of its leads, and a user erases the leads of a request whose data was
+// exported. Both lock the leads and the request.
+func TestErasureAndRequestLockInTheSameOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	lead, again := r.post(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	resume := r.pauseAfter(t, `DELETE ON files`)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Errorf("erasing the lead: %v", err)
+		}
+	})
+	r.awaitWaiting(t, 1)
+	if _, err := again(); err != nil {
+		t.Errorf("sending the post again: %v", err)
+	}
+	all.Go(func() {
+		if err := r.EraseRequest(t.Context(), request); !isConflict(err) {
+			t.Errorf("erasing the leads of an access request: got %v, want a conflict", err)
+		}
+	})
+	r.awaitLocks(t, 2)
+	resume()
+	all.Wait()
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
+// A sandbox lead is erased while the leads of the sandbox are deleted.
+func TestErasureAndSandboxLockInTheSameOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	for _, table := range []string{"leads", "consents"} {
+		r.DB.Exec(t, `ALTER TABLE `+table+` DISABLE TRIGGER USER`)
+		r.DB.Exec(t, `UPDATE `+table+` SET sandbox = true`)
+		r.DB.Exec(t, `ALTER TABLE `+table+` ENABLE TRIGGER USER`)
+	}
+	resume := r.pauseAfter(t, `UPDATE ON leads`)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Errorf("erasing the lead: %v", err)
+		}
+	})
+	r.awaitWaiting(t, 1)
+	all.Go(func() {
+		if n, err := r.Leads.DeleteSandbox(t.Context(), r.Time.Now().Add(time.Hour)); err != nil || n != 1 {
+			t.Errorf("deleted %d sandbox leads: %v", n, err)
+		}
+	})
+	r.awaitLocks(t, 2)
+	resume()
+	all.Wait()
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
+// awaitLocks waits until n transactions wait for locks of any kind.
+func (r rig) awaitLocks(t *testing.T, n int) {
+	t.Helper()
+	testkit.Eventually(t, 10*time.Second, "transactions wait", func() bool {
+		return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`) == n
+	})
+}
+
+func isConflict(err error) bool {
+	f := apperr.As(err)
+	return f != nil && f.Code == apperr.Conflict
+}
+
+// Users and nodes erase, export and hold the same leads at the same time. None of them gets a database
+// error.
+func TestErasuresAndRequestsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var ids []uuid.UUID
+	for range 4 {
+		ids = append(ids, r.deliver(t, contact))
+	}
+	access, erasure := r.request(t, models.RequestAccess), r.request(t, models.RequestErasure)
+	if _, err := r.ExportRequest(t.Context(), access); err != nil {
+		t.Fatal(err)
+	}
+	hold := func(lead uuid.UUID) error {
+		h, err := r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: lead, Reason: "case 1"})
+		if err != nil {
+			return err
+		}
+		return r.ReleaseHold(t.Context(), scope.System, h.ID)
+	}
+	work := []func() error{
+		func() error { return r.EraseRequest(t.Context(), access) },
+		func() error { return r.EraseRequest(t.Context(), erasure) },
+		func() error { _, err := r.ExportRequest(t.Context(), access); return err },
+		func() error { return r.FinishErasures(t.Context()) },
+		func() error { return hold(ids[3]) },
+	}
+	for _, lead := range ids[:3] {
+		work = append(work, func() error {
+			_, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest})
+			return err
+		})
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		for i, do := range work {
+			all.Go(func() {
+				if err := do(); err != nil && apperr.As(err) == nil {
+					t.Errorf("work %d: %v", i, err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if v, err := audit.New(r.DB.DB, r.Time).Verify(t.Context(), ""); err != nil || !v.Intact() {
+		t.Errorf("audit log: %+v, %v", v, err)
+	}
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
+// Posts with new disclosure texts are stored while transactions about privacy are open.
+func TestPostsDoNotWaitForPrivacyChanges(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, lead, again := t.Context(), r.deliver(t, contact), r.deliver(t, otherContact)
+	request := r.request(t, models.RequestErasure)
+	var hold models.LegalHold
+	for _, change := range []struct {
+		name string
+		do   func() error
+	}{
+		{"PlaceHold", func() (err error) {
+			hold, err = r.PlaceHold(ctx, scope.System, privacy.NewHold{Lead: lead, Reason: "case 1"})
+			return err
+		}},
+		{"ReleaseHold", func() error { return r.ReleaseHold(ctx, scope.System, hold.ID) }},
+		{"Reveal", func() error {
+			_, err := r.Reveal(ctx, scope.System, privacy.Reveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+			return err
+		}},
+		{"CreateRequest", func() error {
+			_, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead}})
+			return err
+		}},
+		{"Erase", func() error {
+			_, err := r.Erase(ctx, scope.System, privacy.Erasure{Lead: again, Reason: models.EraseForRequest})
+			return err
+		}},
+		{"EraseRequest", func() error { return r.EraseRequest(ctx, request) }},
+	} {
+		send := r.newPost(t, "text of "+change.name, contact)
+		err := r.DB.CheckDuring(t, change.do, func() {
+			if _, err := send(); err != nil {
+				t.Errorf("a post with a new text during %s: %v", change.name, err)
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", change.name, err)
+		}
+	}
+}
