@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// AccessLog writes a line for each request, except for those with a 5xx status, which are logged as
-// errors. It does not use slog to format the lines, because that would take a tenth of the total time of
+// AccessLog writes a line for each request, except for those that failed with a 5xx status, which are
+// logged as errors. It does not use slog to format the lines, because that would take a tenth of the total time of
 // a ping. It does not escape strings, because none of them contains text from the client.
 type AccessLog struct {
 	out    io.Writer
@@ -70,13 +70,13 @@ func (f *lineFormat) number(b []byte, name string, value int64) []byte {
 	return strconv.AppendInt(f.key(append(b, f.sep...), name), value, 10)
 }
 
-// recordRequest logs the request and counts it in the metrics. Requests that failed with a 5xx
-// status are logged as errors.
+// recordRequest logs the request and counts it in the metrics. Requests that failed with a 5xx status are
+// logged as errors.
 func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetrics) {
 	took := l.Clock.Now().Sub(rec.Start)
 	status := c.Writer.Status()
 	counted.observe(answer{status, rec.Outcome}, took)
-	if status < http.StatusInternalServerError {
+	if status < http.StatusInternalServerError || rec.Expected {
 		if l.AccessLog != nil {
 			l.AccessLog.writeRequest(rec, method(c.Request.Method), status, took)
 		}

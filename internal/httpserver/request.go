@@ -26,6 +26,8 @@ type Record struct {
 	Outcome string    // from a fixed set
 	Partner uuid.UUID // the partner that sent the request, if it is known
 	Cause   error     // the cause of a rejection; only for the log
+	// Expected is set if a 5xx status reports a state, such as "not ready", so that it is not an error.
+	Expected bool
 
 	Body, Answer []byte // buffers for a handler that needs them
 	line         []byte // buffer for the access log's line
