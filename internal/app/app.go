@@ -258,6 +258,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		}
 		proxies = append(proxies, prefix)
 	}
+	clients := httpserver.NewClients(proxies, a.registry, a.log)
 	partnerAPI, err := api.New(api.Options{
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
@@ -274,11 +275,11 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		PublicURL:      a.cfg.HTTP.PublicURL,
 		SupportContact: a.cfg.HTTP.SupportContact,
 		EvidenceKeys:   a.evidenceKeys,
-		TrustedProxies: proxies,
 		Clock:          a.clock,
 		Log:            a.log,
 		AccessLog:      a.accessLog(),
 		Metrics:        httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
+		Clients:        clients,
 	})
 	if err != nil {
 		return err
@@ -304,17 +305,14 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		PublicURL:            a.cfg.HTTP.PublicURL,
 		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
 		RejectionsPerPartner: a.cfg.Retention.RejectionsPerPartner,
-		TrustedProxies:       proxies,
 		AccessLog:            a.accessLog(),
 		Metrics:              httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
+		Clients:              clients,
 	})
 	if err != nil {
 		return err
 	}
-	ops, profiles, err := a.operations()
-	if err != nil {
-		return err
-	}
+	ops, profiles := a.operations()
 	if o.Listeners.API != nil {
 		a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)
 	}

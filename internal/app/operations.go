@@ -27,12 +27,8 @@ const (
 
 // operations returns the handlers of the listener for health checks and metrics, and of the listener for
 // profiles. They have no access log, because frequent health checks would fill the log.
-func (a *App) operations() (ops, profiles *gin.Engine, err error) {
-	for _, engine := range []**gin.Engine{&ops, &profiles} {
-		if *engine, err = httpserver.NewEngine(nil); err != nil {
-			return nil, nil, err
-		}
-	}
+func (a *App) operations() (ops, profiles *gin.Engine) {
+	ops, profiles = httpserver.NewEngine(), httpserver.NewEngine()
 	reject := func(c *gin.Context, rec *httpserver.Record, err error) {
 		rec.Outcome = "error"
 		status := http.StatusInternalServerError
@@ -73,7 +69,7 @@ func (a *App) operations() (ops, profiles *gin.Engine, err error) {
 	serve(ops, "/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	profiles.NoRoute(none)
 	serve(profiles, "/debug/pprof/*profile", profile)
-	return ops, profiles, nil
+	return ops, profiles
 }
 
 var errNoPage = apperr.New(apperr.NotFound, "not_found", "Not Found")

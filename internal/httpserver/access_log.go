@@ -52,6 +52,10 @@ func (a *AccessLog) writeRequest(rec *Record, method string, status int, took ti
 		b = append(f.key(append(b, f.sep...), "partner"), f.quote...)
 		b = append(id.Append(b, id.Partner, rec.Partner), f.quote...)
 	}
+	if rec.Lead != uuid.Nil {
+		b = append(f.key(append(b, f.sep...), "lead_id"), f.quote...)
+		b = append(id.Append(b, id.Lead, rec.Lead), f.quote...)
+	}
 	rec.line = append(b, f.end...)
 	a.out.Write(rec.line) //nolint:errcheck // an error could not be logged either
 }
