@@ -306,7 +306,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
 		RejectionsPerPartner: a.cfg.Retention.RejectionsPerPartner,
 		AccessLog:            a.accessLog(),
-		Metrics:              httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
+		Metrics:              httpserver.NewAreaMetrics(a.registry, "pingpost_console", "the console"),
 		Clients:              clients,
 	})
 	if err != nil {
