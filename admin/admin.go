@@ -8,7 +8,6 @@ package admin
 import (
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"slices"
 
 	"github.com/pingpost/pingpost/admin/account"
@@ -46,8 +45,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options contains the dependencies of the console. All fields except TrustedProxies and AccessLog are
-// required.
+// Options contains the dependencies of the console. All fields except AccessLog are required.
 type Options struct {
 	Environment          string // "production" or "development"
 	Clock                clock.Clock
@@ -66,12 +64,12 @@ type Options struct {
 	RetentionDays        retention.Days
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
-	PublicURL            string             // start of the partners' base URLs
-	DefaultSigning       models.SigningMode // for partners without their own signing mode
-	RejectionsPerPartner int                // maximum number of rejections stored for each partner
-	TrustedProxies       []netip.Prefix
+	PublicURL            string                // start of the partners' base URLs
+	DefaultSigning       models.SigningMode    // for partners without their own signing mode
+	RejectionsPerPartner int                   // maximum number of rejections stored for each partner
 	AccessLog            *httpserver.AccessLog // nil disables it
 	Metrics              *httpserver.Metrics
+	Clients              *httpserver.Clients
 }
 
 // New returns the handler of the console. It fails if the assets have not been built.
@@ -79,7 +77,7 @@ func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
 		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners,
-		TrustedProxies: o.TrustedProxies, AccessLog: o.AccessLog, Metrics: o.Metrics,
+		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients,
 	}, Routes(o))
 }
 

@@ -5,7 +5,6 @@ package api
 import (
 	"log/slog"
 	"net/http"
-	"net/netip"
 
 	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/clock"
@@ -23,7 +22,7 @@ import (
 // MaxBody is the largest request body in bytes (decision 22).
 const MaxBody = 64 << 10
 
-// Options configures New. All fields except SupportContact, TrustedProxies and AccessLog
+// Options configures New. All fields except SupportContact and AccessLog
 // are required.
 type Options struct {
 	Intake         *intake.Intake
@@ -34,11 +33,11 @@ type Options struct {
 	PublicURL      string             // the origin shown in the documentation
 	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
 	SupportContact string // an email address or a URL, for the documentation; "" for none
-	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
 	AccessLog      *httpserver.AccessLog // nil for none
 	Metrics        *httpserver.Metrics
+	Clients        *httpserver.Clients
 }
 
 // server handles requests to the partner API.
@@ -68,16 +67,14 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := httpserver.NewEngine(o.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
+	engine := httpserver.NewEngine()
 	s := &server{o, pages}
 	l := &httpserver.Listener{
 		Clock:     o.Clock,
 		Log:       o.Log,
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
+		Clients:   o.Clients,
 		Reject:    s.writeError,
 	}
 	get := func(path string, handle httpserver.Handler) { httpserver.Get(engine, path, l.Endpoint(path, handle)) }

@@ -24,7 +24,7 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 	r, err := s.Intake.Ping(intake.PingRequest{
 		ID:      rec.ID,
 		Slug:    slug,
-		Address: clientaddr.Group(c.ClientIP()),
+		Address: clientaddr.GroupAddr(rec.Client),
 		Body:    rec.Body,
 	})
 	rec.Partner = r.Quote.Partner

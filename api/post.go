@@ -25,7 +25,7 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
 		ID:      rec.ID,
 		Slug:    slug,
-		Address: clientaddr.Group(c.ClientIP()),
+		Address: clientaddr.GroupAddr(rec.Client),
 		Body:    rec.Body,
 		Headers: signing.Headers{
 			Timestamp: h["X-Timestamp"],
@@ -37,7 +37,7 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 	if err != nil {
 		return err
 	}
-	rec.Outcome = r.Outcome
+	rec.Outcome, rec.Lead = r.Outcome, r.LeadID
 	if r.Replayed {
 		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
 	}

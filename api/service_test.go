@@ -59,6 +59,7 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 		Log:          log,
 		AccessLog:    httpserver.NewAccessLog(lines, false),
 		Metrics:      httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
+		Clients:      httpserver.NewClients(nil, prometheus.NewRegistry(), log),
 	})
 	if err != nil {
 		t.Fatal(err)

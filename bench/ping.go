@@ -44,7 +44,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	if err := b.take(ctx, "ping", b.plan.PingRounds, b.plan.PingRound, product, bare, gorm, tuned); err != nil {
 		return err
 	}
-	if err := b.profile(ctx, p.at.Ops, "ping", product); err != nil {
+	if err := b.profile(ctx, p.at.Profile, "ping", product); err != nil {
 		return err
 	}
 	steady := [2]*subject{p.pinged(steadyPings), bare.at(steadyPings)}

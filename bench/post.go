@@ -79,7 +79,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		return err
 	}
 	product.acknowledged += best.acknowledged // both contenders stored their leads in this database
-	if err := b.profile(ctx, p.at.Ops, "post", product); err != nil {
+	if err := b.profile(ctx, p.at.Profile, "post", product); err != nil {
 		return err
 	}
 	for i, c := range all {

@@ -52,7 +52,7 @@ type share struct {
 
 // profile takes a processor profile and an allocation profile of the product during an extra turn. If
 // -profile is set, it saves both profiles.
-func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
+func (b *bench) profile(ctx context.Context, address, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}
 	contents := make([][]byte, len(kinds))
@@ -60,7 +60,7 @@ func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error
 	for i, kind := range kinds {
 		go func() {
 			var err error
-			contents[i], err = download(ctx, fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", ops, kind, seconds(length)))
+			contents[i], err = download(ctx, fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", address, kind, seconds(length)))
 			ended <- err
 		}()
 	}

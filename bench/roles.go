@@ -40,6 +40,7 @@ func roles() map[string]child.Role {
 type listening struct {
 	Address string
 	Ops     string // the address of the product's health checks and metrics
+	Profile string // the address of the product's profiles
 }
 
 type productJob struct {
@@ -78,7 +79,7 @@ func playProduct(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	err = l.Say(listening{Address: node.APIAddr(), Ops: node.OpsAddr()})
+	err = l.Say(listening{Address: node.APIAddr(), Ops: node.OpsAddr(), Profile: node.ProfileAddr()})
 	if err == nil {
 		err = l.ServeUsage()
 	}
@@ -88,6 +89,7 @@ func playProduct(ctx context.Context, l *child.Link) error {
 func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg := config.Defaults(config.Serve)
 	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	cfg.HTTP.ProfileAddr = "127.0.0.1:0"
 	cfg.HTTP.DrainDelay = 0 // there is no load balancer
 	// All requests come from one address and one partner. The limits are too high to reject any
 	// request, but the service still checks them.

@@ -101,8 +101,8 @@ func (c *clients) sendEachKind(t *testing.T, n *node, delivered, unavailable *at
 // usage returns the size of the node's live heap after a garbage collection, and the number of goroutines.
 func (n *node) usage(t *testing.T) (heap, goroutines float64) {
 	t.Helper()
-	n.read(t, "/debug/pprof/heap?gc=1", func(io.Reader) {})
-	n.read(t, "/metrics", func(r io.Reader) {
+	n.read(t, "PROFILE", "/debug/pprof/heap?gc=1", func(io.Reader) {})
+	n.read(t, "OPS", "/metrics", func(r io.Reader) {
 		for lines := bufio.NewScanner(r); lines.Scan(); {
 			name, value, _ := strings.Cut(lines.Text(), " ")
 			for metric, to := range map[string]*float64{
@@ -125,11 +125,11 @@ func (n *node) usage(t *testing.T) (heap, goroutines float64) {
 	return heap, goroutines
 }
 
-func (n *node) read(t *testing.T, path string, read func(io.Reader)) {
+func (n *node) read(t *testing.T, listener, path string, read func(io.Reader)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), recovery)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url("OPS")+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url(listener)+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,8 @@ func startPlatformOn(t *testing.T, o devpg.Options, prepare func(*testing.T, *pl
 			name: fmt.Sprintf("node %d", i),
 			environment: append(p.environment(),
 				"PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"),
-				"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t)),
+				"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t),
+				"PINGPOST_HTTP_PROFILE_ADDR="+testkit.FreeAddress(t)),
 		}
 		p.nodes[i].start(t)
 		t.Cleanup(func() { p.nodes[i].kill(t) })

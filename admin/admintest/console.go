@@ -121,9 +121,9 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:               prices.WithPolicy(k.Policy),
 		Reporting:            reporting.NewReader(h.DB),
-		TrustedProxies:       k.Proxies,
 		PublicURL:            "http://api.example",
 		Metrics:              httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"),
+		Clients:              httpserver.NewClients(k.Proxies, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)),
 		DefaultSigning:       models.SigningRequired,
 		RejectionsPerPartner: 500,
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -24,19 +23,18 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Options contains the dependencies of all pages. All fields except TrustedProxies and AccessLog are
-// required.
+// Options contains the dependencies of all pages. All fields except AccessLog are required.
 type Options struct {
-	Environment    string // "production" or "development"
-	Clock          clock.Clock
-	Log            *slog.Logger
-	Access         *snapshot.Holder[authz.Access]
-	Staff          *staff.Service
-	Audit          *audit.Log
-	Partners       *partners.Service // for the slugs of partners
-	TrustedProxies []netip.Prefix
-	AccessLog      *httpserver.AccessLog // nil disables it
-	Metrics        *httpserver.Metrics
+	Environment string // "production" or "development"
+	Clock       clock.Clock
+	Log         *slog.Logger
+	Access      *snapshot.Holder[authz.Access]
+	Staff       *staff.Service
+	Audit       *audit.Log
+	Partners    *partners.Service     // for the slugs of partners
+	AccessLog   *httpserver.AccessLog // nil disables it
+	Metrics     *httpserver.Metrics
+	Clients     *httpserver.Clients
 }
 
 // Console serves the routes of all areas.
@@ -56,16 +54,14 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := httpserver.NewEngine(o.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
+	engine := httpserver.NewEngine()
 	c := &Console{Options: o, assets: assetURLs(), compress: compress}
 	c.http = &httpserver.Listener{
 		Clock:     o.Clock,
 		Log:       o.Log,
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
+		Clients:   o.Clients,
 		Reject:    c.reject,
 	}
 	engine.Use(c.secure, c.rejectCrossSite())

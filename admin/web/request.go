@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/a-h/templ"
@@ -75,8 +74,8 @@ func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Req
 		k.R.SetPathValue(p.Key, p.Value)
 	}
 	k.By = audit.Actor{Name: audit.Anonymous.Name, RequestID: rec.IDText}
-	if address, err := netip.ParseAddr(g.ClientIP()); err == nil {
-		k.By.Address = address.Unmap().WithZone("").String()
+	if rec.Client.IsValid() {
+		k.By.Address = rec.Client.String()
 	}
 	rec.Outcome = outcomeOK
 	g.Set(requestKey, k)

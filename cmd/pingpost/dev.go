@@ -107,7 +107,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	}
 	app.TuneGC()
 	node, err := app.Start(ctx, app.Options{
-		Config: cfg, Environment: "development", Clock: service, Log: os.Stderr, Listeners: listeners,
+		Config: cfg, Environment: "development", Version: releaseOf(buildInfo()), Clock: service, Log: os.Stderr, Listeners: listeners,
 	})
 	if err != nil {
 		return err

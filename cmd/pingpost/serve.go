@@ -57,6 +57,7 @@ func serveCommand(unhook func()) *cobra.Command {
 		node, err := app.Start(c.Context(), app.Options{
 			Config:      cfg,
 			Environment: "production",
+			Version:     releaseOf(buildInfo()),
 			Clock:       clock.System{},
 			Log:         os.Stdout,
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -20,19 +21,27 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version describes this build. The go command embeds the information in the program.
-func version() string {
+// version describes this build.
+func version() string { return describe(buildInfo()) }
+
+// buildInfo returns the information about this build that the go command embeds in the program.
+func buildInfo() *debug.BuildInfo {
 	info, known := debug.ReadBuildInfo()
 	if !known {
 		info = &debug.BuildInfo{}
 	}
-	return describe(info)
+	return info
 }
 
+const unreleased = "(devel)"
+
+// releaseOf returns the version of a build, such as v1.2.3, or unreleased.
+func releaseOf(info *debug.BuildInfo) string { return cmp.Or(info.Main.Version, unreleased) }
+
 func describe(info *debug.BuildInfo) string {
-	release := info.Main.Version
-	if release == "" || release == "(devel)" {
-		release = "(devel), not a release"
+	release := releaseOf(info)
+	if release == unreleased {
+		release += ", not a release"
 	}
 	settings := map[string]string{}
 	for _, s := range info.Settings {

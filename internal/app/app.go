@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ import (
 type Options struct {
 	Config      *config.Config
 	Environment string      // "production" or "development"; shown in the console
+	Version     string      // of the program; logged
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open the configured addresses
@@ -55,10 +57,11 @@ type Options struct {
 
 // App is a running node.
 type App struct {
-	cfg   *config.Config
-	clock clock.Clock
-	log   *slog.Logger
-	lines *lineBuffer
+	cfg     *config.Config
+	version string
+	clock   clock.Clock
+	log     *slog.Logger
+	lines   *lineBuffer
 
 	db        *postgres.DB
 	keys      *Keys
@@ -92,6 +95,7 @@ type App struct {
 
 	loaded          atomic.Bool // whether load has succeeded
 	api, admin, ops *httpserver.Server
+	profiles        *httpserver.Server
 	draining        atomic.Bool
 	background      sync.WaitGroup
 	stopBackground  context.CancelFunc
@@ -101,7 +105,7 @@ type App struct {
 // Start builds a node and returns as soon as it serves requests. The messages of its errors tell
 // operators what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
-	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
+	a := &App{cfg: o.Config, version: o.Version, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 5)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
 	if o.Listeners == nil {
 		if o.Listeners, err = Listen(o.Config.HTTP); err != nil {
@@ -144,6 +148,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	d := a.cfg.Database
 	a.db, err = postgres.Open(ctx, postgres.Options{
 		URL:              d.URL.Reveal(),
+		Application:      strings.TrimSpace("pingpost " + a.cfg.Node.Name),
 		MaxConnections:   d.MaxConnections,
 		ConnectTimeout:   d.ConnectTimeout,
 		StatementTimeout: d.StatementTimeout,
@@ -253,6 +258,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		}
 		proxies = append(proxies, prefix)
 	}
+	clients := httpserver.NewClients(proxies, a.registry, a.log)
 	partnerAPI, err := api.New(api.Options{
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
@@ -269,11 +275,11 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		PublicURL:      a.cfg.HTTP.PublicURL,
 		SupportContact: a.cfg.HTTP.SupportContact,
 		EvidenceKeys:   a.evidenceKeys,
-		TrustedProxies: proxies,
 		Clock:          a.clock,
 		Log:            a.log,
 		AccessLog:      a.accessLog(),
 		Metrics:        httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
+		Clients:        clients,
 	})
 	if err != nil {
 		return err
@@ -299,17 +305,14 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		PublicURL:            a.cfg.HTTP.PublicURL,
 		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
 		RejectionsPerPartner: a.cfg.Retention.RejectionsPerPartner,
-		TrustedProxies:       proxies,
 		AccessLog:            a.accessLog(),
-		Metrics:              httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
+		Metrics:              httpserver.NewAreaMetrics(a.registry, "pingpost_console", "the console"),
+		Clients:              clients,
 	})
 	if err != nil {
 		return err
 	}
-	ops, err := a.operations()
-	if err != nil {
-		return err
-	}
+	ops, profiles := a.operations()
 	if o.Listeners.API != nil {
 		a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)
 	}
@@ -317,6 +320,9 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		a.admin = httpserver.NewServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
 	}
 	a.ops = httpserver.NewServer("ops", o.Listeners.Ops, ops, a.cfg.HTTP, a.log)
+	if o.Listeners.Profile != nil {
+		a.profiles = httpserver.NewServer("profile", o.Listeners.Profile, profiles, a.cfg.HTTP, a.log)
+	}
 	return nil
 }
 
@@ -335,19 +341,21 @@ func (a *App) run(ctx context.Context) {
 				a.rollup.Run, a.finishErasures, a.retainLeads, a.markDisclosures)
 		}
 	})
-	for _, s := range append(a.public(), a.ops) {
+	for _, s := range a.servers() {
 		a.background.Go(func() {
 			if err := s.Serve(); err != nil {
 				a.failed <- err
 			}
 		})
 	}
-	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
+	a.log.Info("started", "version", a.version, "node", a.cfg.Node.Name, "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// public returns the servers for the partner API and the console, if the node runs them.
-func (a *App) public() []*httpserver.Server {
-	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
+// servers returns the servers that the node runs. The servers for health checks and profiles are the last
+// to be shut down.
+func (a *App) servers() []*httpserver.Server {
+	all := []*httpserver.Server{a.api, a.admin, a.ops, a.profiles}
+	return slices.DeleteFunc(all, func(s *httpserver.Server) bool { return s == nil })
 }
 
 // APIAddr returns the host and port of the partner API, or "" if the node does not serve it.
@@ -363,8 +371,11 @@ func addrOf(s *httpserver.Server) string {
 	return s.Addr()
 }
 
-// OpsAddr returns the host and port of the listener for health checks, metrics and profiles.
+// OpsAddr returns the host and port of the listener for health checks and metrics.
 func (a *App) OpsAddr() string { return a.ops.Addr() }
+
+// ProfileAddr returns the host and port of the listener for profiles, or "" if there is none.
+func (a *App) ProfileAddr() string { return addrOf(a.profiles) }
 
 // Wait returns when ctx ends or the node fails, whichever happens first.
 func (a *App) Wait(ctx context.Context) error {
@@ -388,7 +399,7 @@ func (a *App) Stop(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownGrace)
 	defer cancel()
 	var err error
-	for _, s := range append(a.public(), a.ops) {
+	for _, s := range a.servers() {
 		err = errors.Join(err, s.Shutdown(grace))
 	}
 	a.stopBackground()

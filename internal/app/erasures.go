@@ -21,8 +21,8 @@ const (
 	erasuresTimeout = 50 * time.Second
 )
 
-// erasures contains the state of the erasure journal. If the state is not "ok", staff cannot read
-// personal data, but the node still serves pings and posts.
+// erasures contains the state of the erasure journal. If the state is not "ok", staff cannot erase personal
+// data or cannot even read it, but the node still serves pings and posts.
 type erasures struct {
 	state atomic.Pointer[string]
 	gauge prometheus.Gauge
@@ -31,7 +31,7 @@ type erasures struct {
 func newErasures(registry *prometheus.Registry) *erasures {
 	e := &erasures{gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pingpost_erasure_journal_ok",
-		Help: "1 if the erasure journal can be read and matches the database, otherwise 0. While it is 0, staff cannot read personal data.",
+		Help: "1 if the erasure journal can be read and written and matches the database, otherwise 0. While it is 0, staff cannot erase personal data or cannot even read it.",
 	})}
 	registry.MustRegister(e.gauge)
 	e.set(stateUnknown)
@@ -48,7 +48,7 @@ func (e *erasures) set(state string) {
 }
 
 // finishErasures carries out pending erasures every minute. Each time, it also compares the erasure
-// journal with the database.
+// journal with the database, and checks that the journal can be written.
 func (a *App) finishErasures(ctx context.Context) {
 	tick := time.NewTicker(erasuresEvery)
 	defer tick.Stop()
@@ -78,6 +78,9 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()
 	err := errors.Join(a.privacy.FinishErasures(ctx), a.privacy.CheckJournal(ctx))
+	if err == nil {
+		err = a.privacy.CheckJournalWrite(ctx)
+	}
 	if err == nil {
 		return stateOK, true
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// Listeners are a node's open ports. API or Admin is nil if the node does not serve it.
-type Listeners struct{ API, Admin, Ops net.Listener }
+// Listeners are a node's open ports. API, Admin or Profile is nil if the node does not serve it.
+type Listeners struct{ API, Admin, Ops, Profile net.Listener }
 
 // Listen opens all configured ports. Nodes call it first, so that a port in use is reported before
 // anything else starts. Its error lists all ports that cannot be opened.
@@ -21,7 +21,12 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	for _, port := range []struct {
 		name, addr string
 		listener   *net.Listener
-	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
+	}{
+		{"api", c.APIAddr, &l.API},
+		{"admin", c.AdminAddr, &l.Admin},
+		{"ops", c.OpsAddr, &l.Ops},
+		{"profile", c.ProfileAddr, &l.Profile},
+	} {
 		if port.addr == "" {
 			continue
 		}
@@ -40,7 +45,10 @@ func Listen(c config.HTTP) (*Listeners, error) {
 }
 
 func listenError(name, addr string, err error) error {
-	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
+	setting := "http." + name + "_addr"
+	if name != "profile" { // dev has no flag for it
+		setting += " (dev: --" + name + "-addr)"
+	}
 	fix := "set " + setting + " to host:port or :port, with a host name or address of this machine"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -68,7 +76,7 @@ func cause(err error) error {
 
 // Close closes the listeners that are open.
 func (l *Listeners) Close() {
-	for _, listener := range []net.Listener{l.API, l.Admin, l.Ops} {
+	for _, listener := range []net.Listener{l.API, l.Admin, l.Ops, l.Profile} {
 		if listener != nil {
 			listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
 		}

@@ -25,13 +25,10 @@ const (
 	maxSkew = 5 * time.Second
 )
 
-// operations returns the handler for health checks, metrics and profiles. It has no access log, because
-// frequent health checks would fill the log.
-func (a *App) operations() (http.Handler, error) {
-	engine, err := httpserver.NewEngine(nil)
-	if err != nil {
-		return nil, err
-	}
+// operations returns the handlers of the listener for health checks and metrics, and of the listener for
+// profiles. They have no access log, because frequent health checks would fill the log.
+func (a *App) operations() (ops, profiles *gin.Engine) {
+	ops, profiles = httpserver.NewEngine(), httpserver.NewEngine()
 	reject := func(c *gin.Context, rec *httpserver.Record, err error) {
 		rec.Outcome = "error"
 		status := http.StatusInternalServerError
@@ -46,23 +43,33 @@ func (a *App) operations() (http.Handler, error) {
 		Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener"),
 		Reject:  reject,
 	}
-	get := func(path string, serve http.HandlerFunc) {
-		handle := l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
+	serve := func(engine *gin.Engine, path string, handle http.HandlerFunc) {
+		httpserver.Get(engine, path, l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
 			rec.Outcome = "ok"
-			serve(c.Writer, c.Request)
+			handle(c.Writer, c.Request)
 			return nil
-		})
-		httpserver.Get(engine, path, handle)
+		}))
 	}
-	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
-	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
-	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
+	check := func(path string, states func(context.Context) map[string]string) {
+		httpserver.Get(ops, path, l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
+			rec.Outcome = "ok"
+			if !a.ready(c.Writer, states(c.Request.Context())) {
+				rec.Outcome, rec.Expected = "not_ready", true
+			}
+			return nil
+		}))
+	}
+	none := l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage })
+	ops.NoRoute(none)
+	serve(ops, "/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
+	check("/readyz", a.checks)
 	// Pings need neither the database nor a key wrapper, so load balancers must keep sending pings to a
 	// node while either is unavailable.
-	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
-	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
-	get("/debug/pprof/*profile", profile)
-	return engine, nil
+	check("/readyz/ping", func(context.Context) map[string]string { return a.pingChecks() })
+	serve(ops, "/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
+	profiles.NoRoute(none)
+	serve(profiles, "/debug/pprof/*profile", profile)
+	return ops, profiles
 }
 
 var errNoPage = apperr.New(apperr.NotFound, "not_found", "Not Found")
@@ -149,7 +156,8 @@ func (a *App) platformKeys() string {
 	return stateOK
 }
 
-func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]string) {
+// ready writes the response to a health check, and reports whether the node is ready.
+func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
 	if a.draining.Load() {
 		states["draining"] = "the node is stopping"
 	}
@@ -166,6 +174,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 		Checks   map[string]string `json:"checks"`
 		Warnings map[string]string `json:"warnings,omitempty"` // the node is ready in spite of them
 	}{ready, states, a.warnings()})
+	return ready
 }
 
 // warnings returns problems that do not affect pings and posts.

@@ -1,5 +1,5 @@
-// Package clientaddr groups IP addresses that probably belong to the same client, so that requests can
-// be counted per client.
+// Package clientaddr finds the IP addresses of clients behind trusted proxies. It groups addresses that
+// probably belong to the same client, so that requests can be counted per client.
 package clientaddr
 
 import "net/netip"
@@ -15,8 +15,13 @@ func Group(text string) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
+	return GroupAddr(address)
+}
+
+// GroupAddr is like Group, for an address that has been parsed.
+func GroupAddr(address netip.Addr) netip.Addr {
 	address = address.Unmap().WithZone("")
-	if address.Is4() {
+	if !address.Is6() {
 		return address
 	}
 	network, _ := address.Prefix(ipv6Prefix)

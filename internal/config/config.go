@@ -39,6 +39,7 @@ const (
 	SectionPayouts   Section = "payouts"
 	SectionPrivacy   Section = "privacy"
 	SectionLog       Section = "log"
+	SectionNode      Section = "node"
 )
 
 // Config contains all settings of a node. All settings must be exported fields, because fmt would print
@@ -56,6 +57,7 @@ type Config struct {
 	Payouts   Payouts
 	Privacy   Privacy
 	Log       Log
+	Node      Node
 
 	needed []Section // if empty, all sections are needed
 }
@@ -101,6 +103,7 @@ func (c *Config) parts() []part {
 		{SectionPayouts, &c.Payouts},
 		{SectionPrivacy, &c.Privacy},
 		{SectionLog, &c.Log},
+		{SectionNode, &c.Node},
 	}
 }
 

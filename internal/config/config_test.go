@@ -9,6 +9,7 @@ const complete = `http:
   api_addr: ":8080"
   admin_addr: ":8081"
   ops_addr: "127.0.0.1:8082"
+  profile_addr: ""
   public_url: "https://leads.example.com"
   support_contact: ""
   trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
@@ -95,10 +96,12 @@ log:
   level: "info"
   format: "json"
   access: true
+node:
+  name: "node-1"
 `
 
 func TestRedacted(t *testing.T) {
-	cfg := mustLoad(t, "http: {shutdown_grace: 120s, trusted_proxies: [10.0.0.0/8, 192.0.2.7/32]}\ndatabase: {statement_timeout: 60m}",
+	cfg := mustLoad(t, "http: {shutdown_grace: 120s, trusted_proxies: [10.0.0.0/8, 192.0.2.7/32]}\ndatabase: {statement_timeout: 60m}\nnode: {name: node-1}",
 		append(sufficient(), "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB)...)
 	if got := cfg.Redacted(); got != complete {
 		t.Errorf("got:\n%s\nwant:\n%s", got, complete)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// HTTP holds the settings of the section `http`. There are three listeners with separate addresses,
-// so that a firewall can tell them apart. A body can be at most 64 KiB, and this limit cannot be
+// HTTP holds the settings of the section `http`. The listeners have separate addresses, so that a
+// firewall can tell them apart. A body can be at most 64 KiB, and this limit cannot be
 // changed (decision 22).
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
@@ -23,9 +23,13 @@ type HTTP struct {
 	// serves only the partner API.
 	AdminAddr string
 
-	// The address for health, metrics and profiles. Make sure that partners cannot reach it. Profiles
-	// show internals of the process, so the node logs a warning if the address is not loopback.
+	// The address for health and metrics. Use an address that the load balancer and the monitoring can
+	// reach, and make sure that partners cannot reach it.
 	OpsAddr string
+
+	// The address for profiles of the process, such as `127.0.0.1:8083`. Profiles show internals of the
+	// process, so only a loopback address is valid. If it is empty, the node serves no profiles.
+	ProfileAddr string
 
 	// The origin of all base URLs, such as `https://leads.example.com`. It consists of the scheme, the
 	// host and an optional port, without a path. It must be `https`, because posts contain personal
@@ -92,6 +96,7 @@ func (h *HTTP) fields() []field {
 		text("api_addr", &h.APIAddr),
 		text("admin_addr", &h.AdminAddr),
 		text("ops_addr", &h.OpsAddr),
+		text("profile_addr", &h.ProfileAddr),
 		text("public_url", &h.PublicURL),
 		text("support_contact", &h.SupportContact),
 		texts("trusted_proxies", &h.TrustedProxies),
@@ -145,6 +150,7 @@ func (h *HTTP) validateListeners(ps *Problems) {
 		{"http.api_addr", h.APIAddr},
 		{"http.admin_addr", h.AdminAddr},
 		{"http.ops_addr", h.OpsAddr},
+		{"http.profile_addr", h.ProfileAddr},
 	} {
 		if l.addr == "" {
 			continue
@@ -155,11 +161,15 @@ func (h *HTTP) validateListeners(ps *Problems) {
 		}
 		for _, e := range earlier {
 			if sameListener(e.addr, l.addr) {
-				ps.add(l.path, "uses the same port as %s; the partner API, the console and operations each need their own port", e.path)
+				ps.add(l.path, "uses the same port as %s; each listener needs its own port", e.path)
 				break
 			}
 		}
 		earlier = append(earlier, l)
+	}
+	host, _, _ := net.SplitHostPort(h.ProfileAddr)
+	if h.ProfileAddr != "" && !loopback(host) && !ps.mentions("http.profile_addr") {
+		ps.add("http.profile_addr", "must be a loopback address, such as 127.0.0.1:8083, because profiles show internals of the process")
 	}
 }
 

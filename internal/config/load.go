@@ -67,6 +67,9 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	if cfg.needs(SectionKeys) && cfg.needs(SectionVault) {
 		cfg.Keys.WriteWith = cfg.Wrapper() // so that `config show` prints the key wrapper that is used
 	}
+	if cfg.needs(SectionNode) {
+		cfg.Node.useHostName() // so that `config show` prints the name that is used
+	}
 	return cfg, nil
 }
 

@@ -71,7 +71,7 @@ func checkProblems(t *testing.T, err error, want ...string) {
 }
 
 var (
-	names = regexp.MustCompile(`PINGPOST_\w+|LEAD_VAULT_KEK|\b(?:http|database|keys|vault|signing|limits|retention|console|pricing|payouts|privacy|log)\.[a-z_]+(?:\[\d+\])?|\b[a-z]+_[a-z_]+\b`)
+	names = regexp.MustCompile(`PINGPOST_\w+|LEAD_VAULT_KEK|\b(?:http|database|keys|vault|signing|limits|retention|console|pricing|payouts|privacy|log|node)\.[a-z_]+(?:\[\d+\])?|\b[a-z]+_[a-z_]+\b`)
 	urls  = regexp.MustCompile(`\b[a-z]+://\S+`)
 )
 
@@ -97,6 +97,7 @@ func TestLoadUsesDefaults(t *testing.T) {
 	want.HTTP.PublicURL = "https://leads.example.com"
 	want.Database.URL = databaseURL
 	want.Keys = Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperLocal}
+	want.Node.useHostName()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got.Redacted(), want.Redacted())
 	}

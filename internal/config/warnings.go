@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -34,10 +33,6 @@ func (c *Config) Warnings() Problems {
 }
 
 func (h *HTTP) warn(ps *Problems) {
-	if host, _, _ := net.SplitHostPort(h.OpsAddr); !loopback(host) {
-		ps.add("http.ops_addr",
-			"is reachable from other machines; make sure that partners cannot reach metrics and profiles")
-	}
 	if strings.HasPrefix(h.PublicURL, "http://") {
 		ps.add("http.public_url", "only works on this machine")
 	}

@@ -10,7 +10,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no warnings", "", ""},
 		{"unsigned posts", "signing: {default_mode: off}", "signing.default_mode"},
-		{"public ops listener", `http: {ops_addr: ":9090"}`, "http.ops_addr"},
+		{"ops listener for a load balancer", `http: {ops_addr: ":9090"}`, ""},
 		{"local public URL", `http: {public_url: "http://localhost:8080"}`, "http.public_url"},
 		{"all clients as proxies", `http: {trusted_proxies: [10.0.0.0/8, "::/0"]}`, "http.trusted_proxies[1]"},
 		{"write timeout too short", "http: {write_timeout: 14s}", "http.write_timeout http.read_timeout"},

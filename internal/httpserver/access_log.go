@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// AccessLog writes a line for each request, except for those with a 5xx status, which are logged as
-// errors. It does not use slog to format the lines, because that would take a tenth of the total time of
+// AccessLog writes a line for each request, except for those that failed with a 5xx status, which are
+// logged as errors. It does not use slog to format the lines, because that would take a tenth of the total time of
 // a ping. It does not escape strings, because none of them contains text from the client.
 type AccessLog struct {
 	out    io.Writer
@@ -52,6 +52,10 @@ func (a *AccessLog) writeRequest(rec *Record, method string, status int, took ti
 		b = append(f.key(append(b, f.sep...), "partner"), f.quote...)
 		b = append(id.Append(b, id.Partner, rec.Partner), f.quote...)
 	}
+	if rec.Lead != uuid.Nil {
+		b = append(f.key(append(b, f.sep...), "lead_id"), f.quote...)
+		b = append(id.Append(b, id.Lead, rec.Lead), f.quote...)
+	}
 	rec.line = append(b, f.end...)
 	a.out.Write(rec.line) //nolint:errcheck // an error could not be logged either
 }
@@ -70,13 +74,13 @@ func (f *lineFormat) number(b []byte, name string, value int64) []byte {
 	return strconv.AppendInt(f.key(append(b, f.sep...), name), value, 10)
 }
 
-// recordRequest logs the request and counts it in the metrics. Requests that failed with a 5xx
-// status are logged as errors.
+// recordRequest logs the request and counts it in the metrics. Requests that failed with a 5xx status are
+// logged as errors.
 func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetrics) {
 	took := l.Clock.Now().Sub(rec.Start)
 	status := c.Writer.Status()
 	counted.observe(answer{status, rec.Outcome}, took)
-	if status < http.StatusInternalServerError {
+	if status < http.StatusInternalServerError || rec.Expected {
 		if l.AccessLog != nil {
 			l.AccessLog.writeRequest(rec, method(c.Request.Method), status, took)
 		}

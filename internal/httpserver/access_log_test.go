@@ -17,7 +17,7 @@ func line(text bool) string {
 	var out bytes.Buffer
 	rec := &Record{
 		Route: "ping", Start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
-		IDText: "rq_1", Outcome: "priced", Partner: uuid.UUID{1},
+		IDText: "rq_1", Outcome: "priced", Partner: uuid.UUID{1}, Lead: uuid.UUID{2},
 	}
 	NewAccessLog(&out, text).writeRequest(rec, "POST", 200, 1500*time.Microsecond)
 	return out.String()
@@ -33,7 +33,8 @@ func TestAccessLogHasFormatOfSlog(t *testing.T) {
 		}
 		r := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), slog.LevelInfo, "request", 0)
 		r.Add("request_id", "rq_1", "method", "POST", "route", "ping", "status", 200, "outcome", "priced",
-			"duration_us", 1500, "partner", id.Format(id.Partner, uuid.UUID{1}))
+			"duration_us", 1500, "partner", id.Format(id.Partner, uuid.UUID{1}),
+			"lead_id", id.Format(id.Lead, uuid.UUID{2}))
 		if err := handler.Handle(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -1,18 +1,13 @@
-// Package httpserver contains the code that the three listeners of a node share. It configures the
-// router and the timeouts, assigns request ids, recovers from panics, and writes the access log and
-// the metrics.
+// Package httpserver contains the code that the listeners of a node share. It configures the router and
+// the timeouts, assigns request ids, finds the clients' addresses, recovers from panics, and writes the
+// access log and the metrics.
 package httpserver
 
-import (
-	"net/netip"
-
-	"github.com/gin-gonic/gin"
-)
+import "github.com/gin-gonic/gin"
 
 // NewEngine returns a router that does not redirect requests and treats an encoded slash as part of a
-// path segment. If a trusted proxy sent the request, the router takes the client's address from the
-// header X-Forwarded-For. Otherwise it uses the address of the connection.
-func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
+// path segment.
+func NewEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // debug mode prints the routes
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
@@ -20,15 +15,8 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	engine.RedirectFixedPath = false
 	engine.RemoveExtraSlash = false
 	engine.UseRawPath = true
-	var proxies []string
-	for _, p := range trustedProxies {
-		proxies = append(proxies, p.String())
-	}
-	// Gin also trusts X-Real-IP by default. Do not trust it, because a proxy that sets
-	// X-Forwarded-For may pass on an X-Real-IP header from the client.
-	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	err := engine.SetTrustedProxies(proxies)
-	return engine, err
+	engine.ForwardedByClientIP = false // Gin trusts every proxy by default; use Record.Client
+	return engine
 }
 
 // Get registers a handler for GET and HEAD requests to a pattern.

@@ -2,48 +2,73 @@ package httpserver
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests and measures their duration by route. A route is identified by its pattern,
+// Metrics counts requests by route and measures their duration. A route is identified by its pattern,
 // because clients can request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	group    func(route string) string // returns the value of the label of duration
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
 // listener. The last parameter is the name of the listener in the help text, for example "the partner
 // API".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
+	buckets := []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5}
+	return newMetrics(reg, prefix, to, "route", buckets, func(route string) string { return route })
+}
+
+// NewAreaMetrics is like NewMetrics, but for a listener with so many routes that a histogram for each would
+// make scrapes large. It measures the duration by area, which is the first segment of the path.
+func NewAreaMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
+	return newMetrics(reg, prefix, to, "area", []float64{.01, .05, .25, 1, 5}, areaOf)
+}
+
+func newMetrics(reg prometheus.Registerer, prefix, to, label string, buckets []float64, group func(string) string) *Metrics {
 	m := &Metrics{
+		group: group,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "_requests_total", Help: "Requests to " + to + " by route, status and outcome.",
 		}, []string{"route", "status", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + "_request_duration_seconds", Help: "Time from the arrival of a request to its response.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
-		}, []string{"route"}),
+			Buckets: buckets,
+		}, []string{label}),
 	}
 	reg.MustRegister(m.requests, m.duration)
 	return m
 }
 
+// areaOf returns the area of a route: /partners for /partners/{id}.
+func areaOf(route string) string {
+	path, isPath := strings.CutPrefix(route, "/")
+	if !isPath {
+		return route
+	}
+	first, _, _ := strings.Cut(path, "/")
+	return "/" + strings.TrimSuffix(first, "{$}")
+}
+
 // This method returns the metrics of a route. It is called once for each route, because a lookup for
-// each request would take too long.
+// each request would take too long. The histogram is created when the route is first requested, so that
+// scrapes do not contain empty ones.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
-		duration: m.duration.WithLabelValues(route),
+		duration: sync.OnceValue(func() prometheus.Observer { return m.duration.WithLabelValues(m.group(route)) }),
 	}
 }
 
 type routeMetrics struct {
 	requests *prometheus.CounterVec
-	duration prometheus.Observer
+	duration func() prometheus.Observer
 	answers  sync.Map // maps an answer to its prometheus.Counter, which is faster than a lookup by labels
 }
 
@@ -59,5 +84,5 @@ func (r *routeMetrics) observe(a answer, took time.Duration) {
 		counter, _ = r.answers.LoadOrStore(a, r.requests.WithLabelValues(strconv.Itoa(a.status), a.outcome))
 	}
 	counter.(prometheus.Counter).Inc()
-	r.duration.Observe(took.Seconds())
+	r.duration().Observe(took.Seconds())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -21,11 +22,15 @@ import (
 type Record struct {
 	Route   string // the pattern of the route
 	Start   time.Time
+	Client  netip.Addr // if the listener has Clients
 	ID      uuid.UUID
 	IDText  string    // rq_…, as in X-Request-Id
 	Outcome string    // from a fixed set
 	Partner uuid.UUID // the partner that sent the request, if it is known
+	Lead    uuid.UUID // the lead that a post delivered, now or earlier
 	Cause   error     // the cause of a rejection; only for the log
+	// Expected is set if a 5xx status reports a state, such as "not ready", so that it is not an error.
+	Expected bool
 
 	Body, Answer []byte // buffers for a handler that needs them
 	line         []byte // buffer for the access log's line
@@ -34,12 +39,13 @@ type Record struct {
 // Handler handles a request. If it returns an error, the listener writes the response.
 type Handler func(*gin.Context, *Record) error
 
-// Listener contains the settings that all endpoints of a listener share. AccessLog may be nil.
+// Listener contains the settings that all endpoints of a listener share. AccessLog and Clients may be nil.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
+	Clients   *Clients
 	Reject    func(*gin.Context, *Record, error) // writes the response for an error
 }
 
@@ -63,6 +69,9 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		rec := records.Get().(*Record)
 		rec.reset(route, l.Clock.Now())
+		if l.Clients != nil {
+			rec.Client = l.Clients.of(c.Request, rec.Start)
+		}
 		h := c.Writer.Header()
 		h["X-Request-Id"] = []string{rec.IDText}
 		h["X-Content-Type-Options"] = noSniff

@@ -99,7 +99,7 @@ func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 		return err
 	}
 	for {
-		if err := b.add(ctx, sequence, text); err != nil {
+		if err := b.add(ctx, name(sequence), text); err != nil {
 			return bucketCause(err)
 		}
 		switch stored, err := b.read(ctx, sequence); {
@@ -118,11 +118,19 @@ func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 	}
 }
 
+// CheckWrite implements Store. It adds an object that is not an entry, unless it exists already. Deleting
+// it would need a permission that nodes must not have, and replacing it would add a version each time.
+func (b *bucket) CheckWrite(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
+	defer cancel()
+	return bucketCause(b.add(ctx, checkName, []byte("{}")))
+}
+
 // add adds an object, unless there is one or another node is adding one.
-func (b *bucket) add(ctx context.Context, sequence int64, text []byte) error {
+func (b *bucket) add(ctx context.Context, name string, text []byte) error {
 	o := minio.PutObjectOptions{ContentType: "application/json", DisableMultipart: true, SendContentMd5: true} // object lock requires a checksum
 	o.SetMatchETagExcept("*")
-	_, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name(sequence), bytes.NewReader(text), int64(len(text)), o)
+	_, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name, bytes.NewReader(text), int64(len(text)), o)
 	switch minio.ToErrorResponse(err).Code {
 	case minio.PreconditionFailed, "ConditionalRequestConflict":
 		return nil

@@ -78,6 +78,27 @@ func (f *folder) Write(_ context.Context, sequence int64, text []byte) (err erro
 	return syncFolder(root)
 }
 
+// CheckWrite implements Store. It takes the same steps as Write, with a file of the size of the largest
+// entry, and then removes the file.
+func (f *folder) CheckWrite(context.Context) error {
+	root, err := os.OpenRoot(f.path)
+	if err != nil {
+		return cause(err)
+	}
+	defer root.Close()
+	written := checkName + "." + rand.Text() + ".tmp"
+	linked := checkName + "." + rand.Text() + ".tmp"
+	defer root.Remove(written) //nolint:errcheck // a file that is left behind does no harm
+	if err := writeFile(root, written, make([]byte, maxEntry)); err != nil {
+		return cause(err)
+	}
+	defer root.Remove(linked) //nolint:errcheck // as above
+	if err := root.Link(written, linked); err != nil {
+		return cause(err)
+	}
+	return syncFolder(root)
+}
+
 func writeFile(root *os.Root, name string, text []byte) (err error) {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // commands may run as another user than the nodes
 	if err != nil {

@@ -92,6 +92,8 @@ type Store interface {
 	// Write stores an entry durably. If the same entry exists already, Write succeeds. If there is a
 	// different one, Write returns ErrConflict.
 	Write(ctx context.Context, sequence int64, text []byte) error
+	// CheckWrite returns an error if an entry could not be written. It does not add an entry.
+	CheckWrite(ctx context.Context) error
 	// Last returns the highest sequence number of an entry above the given one, or 0 if there is none.
 	Last(ctx context.Context, after int64) (int64, error)
 }
@@ -126,6 +128,9 @@ func readEntry(r io.Reader, sequence int64) ([]byte, error) {
 	}
 	return text, err
 }
+
+// checkName is the start of the names that CheckWrite uses. It is not the name of an entry.
+const checkName = "write-check"
 
 func name(sequence int64) string { return fmt.Sprintf("%012d.json", sequence) }
 

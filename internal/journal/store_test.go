@@ -106,6 +106,48 @@ func TestWriteAndRead(t *testing.T) {
 	})
 }
 
+// Checking that a journal can be written adds no entry, and leaves at most one other name, however often
+// and by however many nodes it is checked.
+func TestCheckWrite(t *testing.T) {
+	t.Parallel()
+	inEveryPlace(t, func(t *testing.T, p place) {
+		var nodes sync.WaitGroup
+		for range 4 {
+			s := p.open(t)
+			nodes.Go(func() {
+				for range 3 {
+					if err := s.CheckWrite(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		nodes.Wait()
+		s := p.open(t)
+		if last, err := s.Last(t.Context(), 0); err != nil || last != 0 {
+			t.Errorf("got last entry %d, %v, want none", last, err)
+		}
+		if names := p.names(t); len(names) > 1 {
+			t.Errorf("got %v, want at most one name", names)
+		}
+		if err := s.Write(t.Context(), 1, entry(t, 1, journal.Hash{}, "ld_1")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCheckWriteOfReadOnlyFolder(t *testing.T) {
+	t.Parallel()
+	folder := testkit.ReadOnlyFolder(t)
+	s := journal.Folder(folder)
+	if last, err := s.Last(t.Context(), 0); err != nil || last != 0 {
+		t.Fatalf("got last entry %d, %v, want none", last, err)
+	}
+	if err := s.CheckWrite(t.Context()); err == nil || strings.Contains(err.Error(), folder) {
+		t.Errorf("got %v, want an error without the path", err)
+	}
+}
+
 func TestLast(t *testing.T) {
 	t.Parallel()
 	inEveryPlace(t, func(t *testing.T, p place) {
@@ -202,6 +244,7 @@ func unusable(t *testing.T, s journal.Store, secrets []string) {
 		"read":  func() error { _, err := s.Read(t.Context(), 1); return err },
 		"write": func() error { return s.Write(t.Context(), 1, entry(t, 1, journal.Hash{})) },
 		"last":  func() error { _, err := s.Last(t.Context(), 0); return err },
+		"check": func() error { return s.CheckWrite(t.Context()) },
 	} {
 		wg.Go(func() {
 			start := time.Now()
@@ -263,6 +306,9 @@ func TestUnusableBucket(t *testing.T) {
 	if err := s.Write(t.Context(), 1, entry(t, 1, journal.Hash{})); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.CheckWrite(t.Context()); err != nil { // adds the object, so that later checks find it
+		t.Fatal(err)
+	}
 	secrets := []string{"http://", b.Options.SecretKey, "pingpost/"}
 	check := func(name string, s journal.Store) {
 		t.Run(name, func(t *testing.T) { unusable(t, s, secrets) })
@@ -290,6 +336,9 @@ func TestUnusableBucket(t *testing.T) {
 	b.Allow(t, "s3:GetObject", "s3:ListBucket")
 	if err := s.Write(t.Context(), 2, entry(t, 2, journal.Hash{})); err == nil || errors.Is(err, journal.ErrConflict) {
 		t.Errorf("write without permission: got %v", err)
+	}
+	if err := s.CheckWrite(t.Context()); err == nil {
+		t.Error("the check finds nothing without permission to write")
 	}
 	if last, err := s.Last(t.Context(), 0); err != nil || last != 1 {
 		t.Errorf("got last entry %d, %v, want 1", last, err)

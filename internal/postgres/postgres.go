@@ -5,6 +5,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,7 @@ import (
 // Options configures Open.
 type Options struct {
 	URL              string
+	Application      string // application_name, unless the URL sets it; "" for pingpost
 	MaxConnections   int
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
@@ -66,7 +68,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	params := cfg.ConnConfig.RuntimeParams
 	params["timezone"] = "UTC"
 	if params["application_name"] == "" {
-		params["application_name"] = "pingpost"
+		params["application_name"] = cmp.Or(o.Application, "pingpost")
 	}
 	if o.StatementTimeout > 0 {
 		params["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())

@@ -45,9 +45,14 @@ func TestInvalidURLIsNotRepeated(t *testing.T) {
 
 func TestSessionSettings(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
-	for url, name := range map[string]string{d.AppURL: "pingpost", d.AppURL + "&application_name=node-7": "node-7"} {
+	for _, c := range []struct{ url, application, name string }{
+		{d.AppURL, "", "pingpost"},
+		{d.AppURL, "pingpost node-1", "pingpost node-1"},
+		{d.AppURL + "&application_name=node-7", "pingpost node-1", "node-7"},
+	} {
 		db, err := postgres.Open(t.Context(), postgres.Options{
-			URL:              url,
+			URL:              c.url,
+			Application:      c.application,
 			MaxConnections:   1,
 			ConnectTimeout:   time.Second,
 			StatementTimeout: 1500 * time.Millisecond,
@@ -61,8 +66,8 @@ func TestSessionSettings(t *testing.T) {
 			Scan(&zone, &timeout, &application); err != nil {
 			t.Fatal(err)
 		}
-		if zone != "UTC" || timeout != "1500ms" || application != name {
-			t.Errorf("time zone %s, statement timeout %s, application %s, want UTC, 1500ms, %s", zone, timeout, application, name)
+		if zone != "UTC" || timeout != "1500ms" || application != c.name {
+			t.Errorf("time zone %s, statement timeout %s, application %s, want UTC, 1500ms, %s", zone, timeout, application, c.name)
 		}
 		if got := db.Pool.Config().MaxConns; got != 2 {
 			t.Errorf("got at most %d connections, want 2, because the LISTEN connection starts in the pool", got)

@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -52,11 +53,15 @@ func TestJournalInBucket(t *testing.T) {
 	reveal("unavailable journal_unavailable")
 
 	b.Allow(t, "s3:GetObject", "s3:ListBucket") // the journal can be read, but not written
+	reveal(usable)
+	if err := s.CheckJournalWrite(t.Context()); rejection(err) != "unavailable journal_read_only" {
+		t.Errorf("check without permission to write: got %s", rejection(err))
+	}
 	if _, err := s.Erase(t.Context(), scope.System, privacy.Erasure{Lead: denied, Reason: models.EraseForLegal}); rejection(err) != "unavailable erasure_pending" {
 		t.Errorf("erase without permission to write: got %s", rejection(err))
 	}
 	b.Allow(t, "s3:GetObject", "s3:ListBucket", "s3:PutObject")
-	if err := s.FinishErasures(t.Context()); err != nil {
+	if err := errors.Join(s.CheckJournalWrite(t.Context()), s.FinishErasures(t.Context())); err != nil {
 		t.Error(err)
 	}
 	if v, err := s.VerifyErasures(t.Context()); err != nil || v.Entries != 2 {

@@ -29,6 +29,8 @@ var (
 		"The erasure journal cannot be read. Ask an operator to check privacy.erasure_journal.")
 	errJournalAhead = apperr.New(apperr.Unavailable, "journal_ahead",
 		"The erasure journal contains erasures that this database does not. An older backup was probably restored. Ask an operator to run `pingpost erasures replay`.")
+	errJournalReadOnly = apperr.New(apperr.Unavailable, "journal_read_only",
+		"The erasure journal can be read but not written, so no leads can be erased. Ask an operator to check privacy.erasure_journal.")
 	errJournalDiffers = apperr.New(apperr.Unavailable, "journal_differs",
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
@@ -86,6 +88,19 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 		return err
 	}
 	return errJournalAhead
+}
+
+// CheckJournalWrite checks that erasures can be written to the journal.
+//
+// Errors: Unavailable with the reason journal_read_only.
+func (s *Service) CheckJournalWrite(ctx context.Context) error {
+	if s.journal == nil {
+		return nil
+	}
+	if err := s.journal.CheckWrite(ctx); err != nil {
+		return errJournalReadOnly.WithCause(err)
+	}
+	return nil
 }
 
 // compare checks that an entry in the database is the same in the journal. If the journal does not

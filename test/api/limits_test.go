@@ -51,6 +51,8 @@ func TestFailedMatches(t *testing.T) {
 		delivered(post("", attacker)),      // on a partner's own base URL, no search for a match is needed
 		post("", attacker, wrong),
 		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // addresses that the client itself added are ignored
+		tooMany(post(shared, attacker+":4123"), "40"),          // some proxies add the port
+		delivered(post(shared, neighbour+":4123")),
 	})
 	n.Manual.Advance(40 * time.Second)
 	play(t, n, []scenario{delivered(post(shared, attacker))})
@@ -58,7 +60,7 @@ func TestFailedMatches(t *testing.T) {
 }
 
 // TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node that trusts no proxies. The node
-// ignores the header.
+// ignores the header, and counts this.
 func TestForwardedAddressNeedsTrust(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.MatchFailuresPerMinute = 1 })
@@ -69,6 +71,9 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 		if a := n.Do(t, r); a.Status != status {
 			t.Errorf("post %d: got %d, want %d: %s", i+1, a.Status, status, a.Body)
 		}
+	}
+	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_forwarded_for_ignored_total 3\n") {
+		t.Error("pingpost_forwarded_for_ignored_total is not 3")
 	}
 }
 

@@ -2,14 +2,18 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
@@ -48,6 +52,103 @@ func metrics(t *testing.T, n *node.Node) {
 	testkit.Eventually(t, 2*time.Second, "the ping is recorded", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "pingpost_pings_recorded_total 1\n")
 	})
+}
+
+// maxScrape is the maximum size of /metrics in bytes, so that Prometheus can read it often.
+const maxScrape = 60_000
+
+var placeholder = regexp.MustCompile(`\{\$?\w*\}`)
+
+// TestMetricsAreSmall checks the size of /metrics before and after the node has served its API and every
+// route of its console.
+func TestMetricsAreSmall(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	check := func(when, text string) {
+		t.Helper()
+		if len(text) > maxScrape {
+			t.Errorf("%s: got %d bytes, want at most %d", when, len(text), maxScrape)
+		}
+	}
+	fresh := n.Get(t, n.Ops+"/metrics")
+	check("a new node", fresh)
+	if strings.Contains(fresh, "_duration_seconds_bucket") {
+		t.Error("a new node has histograms of routes that it has not served")
+	}
+	n.Deliver(t, n.Required, node.MinimalPost)
+	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css", "/docs.js", "/partner/none", "/none"} {
+		n.Do(t, node.Request{Method: http.MethodGet, Path: path})
+	}
+	served := map[string]bool{}
+	for _, r := range admin.Routes(admin.Options{Environment: "development"}) {
+		path := placeholder.ReplaceAllString(strings.TrimSuffix(r.Path, "{$}"), "x")
+		req, err := http.NewRequestWithContext(t.Context(), r.Method, n.Admin+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := n.Client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		served[r.Path] = true
+	}
+	var text string
+	testkit.Eventually(t, node.Patience, "the node has counted the requests", func() bool {
+		text = n.Get(t, n.Ops+"/metrics")
+		counted := 0
+		for path := range served {
+			if strings.Contains(text, `",route="`+path+`",status="`) {
+				counted++
+			}
+		}
+		return counted == len(served)
+	})
+	check("all routes served", text)
+	for _, route := range []string{"ping", "post", "/docs"} {
+		if want := `pingpost_request_duration_seconds_bucket{route="` + route + `",le="0.001"}`; !strings.Contains(text, want) {
+			t.Errorf("the metrics do not contain %s", want)
+		}
+	}
+}
+
+// TestPostsAreLoggedWithLead checks that the log line of a delivered or replayed post, and of no other
+// request, contains the lead's ID. After a restore, the log then shows which leads are missing.
+func TestPostsAreLoggedWithLead(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	body := n.FreshPost(t, n.Required)
+	lead := node.Decode[node.Delivered](t, n.Post(t, n.Required, body)).LeadID
+	n.Post(t, n.Required, body)
+	n.Post(t, n.Required, "{}")
+	n.Close(t) // writes the log
+	n.CheckStopped(t)
+	got := map[string]string{}
+	for text := range strings.Lines(n.Log.String()) {
+		var line struct {
+			Msg, Outcome string
+			LeadID       string `json:"lead_id"`
+		}
+		if err := json.Unmarshal([]byte(text), &line); err == nil && line.Msg == "request" {
+			got[line.Outcome] = line.LeadID
+		}
+	}
+	if want := map[string]string{"priced": "", "delivered": lead, "replayed": lead, "payload": ""}; !maps.Equal(got, want) {
+		t.Errorf("got the lead IDs %v, want %v", got, want)
+	}
+}
+
+// TestReadOnlyJournal checks that a node reports an erasure journal that can be read but not written, even
+// before the first erasure.
+func TestReadOnlyJournal(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) { n.Config.Privacy.ErasureJournal = testkit.ReadOnlyFolder(t) })
+	testkit.Eventually(t, node.Patience, "the node logs that the journal is unusable", func() bool {
+		return strings.Contains(n.Log.String(), `"msg":"erasure journal unusable"`)
+	})
+	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_erasure_journal_ok 0\n") {
+		t.Error("pingpost_erasure_journal_ok is not 0")
+	}
 }
 
 // tryRestart starts and stops a second node to test whether a node could restart now.
@@ -115,26 +216,88 @@ func TestUnreadableSecret(t *testing.T) {
 
 // opsListenerOnly checks that the ops listener's paths are not served by other listeners.
 func opsListenerOnly(t *testing.T, n *node.Node) {
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine",
-		"/debug/pprof/symbol", "/metrics", "/healthz", "/readyz", "/readyz/ping"} {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/readyz/ping"} {
 		n.Get(t, n.Ops+path)
-		for _, origin := range []string{n.API, n.Admin} {
-			resp, err := n.Client.Get(origin + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusNotFound {
-				t.Errorf("%s%s: got %s, want 404", origin, path, resp.Status)
-			}
-		}
+		notServed(t, n, path, n.API, n.Admin)
 	}
 	if page := n.Get(t, n.Admin+"/login"); !strings.Contains(page, "development") {
 		t.Errorf("the console does not show its environment: %s", page)
 	}
 	if resp, err := n.Client.Post(n.Ops+"/api/lead/ping", "application/json", strings.NewReader(node.MinimalPing)); err != nil || resp.StatusCode != http.StatusNotFound {
 		t.Errorf("ping to the ops listener: got %v %v, want 404", resp, err)
+	}
+}
+
+// notServed fails the test if one of the origins does not respond to the path with 404.
+func notServed(t *testing.T, n *node.Node, path string, origins ...string) {
+	t.Helper()
+	for _, origin := range origins {
+		resp, err := n.Client.Get(origin + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s%s: got %s, want 404", origin, path, resp.Status)
+		}
+	}
+}
+
+var profilePaths = []string{
+	"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine", "/debug/pprof/heap", "/debug/pprof/symbol",
+}
+
+// TestProfilesAreOff checks that a node serves no profiles by default. Its ops listener must not serve
+// them either, because load balancers can reach it.
+func TestProfilesAreOff(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	if n.ProfileAddr() != "" {
+		t.Errorf("the node serves profiles at %s", n.ProfileAddr())
+	}
+	for _, path := range profilePaths {
+		notServed(t, n, path, n.API, n.Admin, n.Ops)
+	}
+}
+
+// TestProfilesHaveTheirOwnListener checks that only the profile listener serves profiles, and that it
+// serves nothing else.
+func TestProfilesHaveTheirOwnListener(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ProfileAddr = "127.0.0.1:0" })
+	profiles := "http://" + n.ProfileAddr()
+	for _, path := range profilePaths {
+		n.Get(t, profiles+path)
+		notServed(t, n, path, n.API, n.Admin, n.Ops)
+	}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/readyz/ping", "/api/industries", "/login"} {
+		notServed(t, n, path, profiles)
+	}
+}
+
+// TestStartIsIdentified checks that the start line contains the version and the node's name, and that the
+// node's database connections have its name.
+func TestStartIsIdentified(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) { n.Config.Node.Name = "node-7" })
+	var line struct{ Msg, Version, Node string }
+	testkit.Eventually(t, node.Patience, "the node logs that it has started", func() bool {
+		for text := range strings.Lines(n.Log.String()) {
+			if err := json.Unmarshal([]byte(text), &line); err == nil && line.Msg == "started" {
+				return true
+			}
+		}
+		return false
+	})
+	if line.Version != node.Version || line.Node != "node-7" {
+		t.Errorf("got version %q and node %q, want %q and node-7", line.Version, line.Node, node.Version)
+	}
+	var connections int
+	err := n.Root.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = 'pingpost node-7' AND datname = current_database()`).Scan(&connections)
+	if err != nil || connections == 0 {
+		t.Errorf("got %d connections with the node's name, %v", connections, err)
 	}
 }
 
@@ -150,8 +313,16 @@ func oldSchema(t *testing.T, n *node.Node) {
 	}
 	n.CheckReadiness(t, "/readyz", "schema")
 	n.CheckReadiness(t, "/readyz/ping")
+	if want := `pingpost_ops_requests_total{outcome="not_ready",route="/readyz",status="503"}`; !strings.Contains(n.Get(t, n.Ops+"/metrics"), want) {
+		t.Errorf("the metrics do not contain %s", want)
+	}
 	if _, err := n.Root.Exec(ctx, `INSERT INTO schema_migrations (version_id, is_applied) VALUES ($1, true)`, newest); err != nil {
 		t.Fatal(err)
 	}
 	n.CheckReadiness(t, "/readyz")
+	n.Close(t) // writes the log
+	if log := n.Log.String(); strings.Contains(log, `"route":"/readyz`) {
+		t.Errorf("health checks of a node that is not ready were logged:\n%s", log)
+	}
+	n.CheckStopped(t)
 }

@@ -47,6 +47,9 @@ func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid 
 // detect code that drops them.
 var StartTime = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
+// Version is the version of the program that nodes log.
+const Version = "v1.2.3"
+
 // Node is a complete service that listens on free ports. A node has its own database, unless StartPeer
 // started it.
 type Node struct {
@@ -130,7 +133,7 @@ func Start(t *testing.T, options ...Option) *Node {
 
 func (n *Node) launch(t testing.TB, listeners *app.Listeners) (err error) {
 	if n.App, err = app.Start(t.Context(), app.Options{
-		Config: n.Config, Environment: "development", Clock: n.Clock, Log: n.Log, Listeners: listeners,
+		Config: n.Config, Environment: "development", Version: Version, Clock: n.Clock, Log: n.Log, Listeners: listeners,
 	}); err != nil {
 		return err
 	}
