@@ -141,5 +141,5 @@ func TestRejectsUploadThatIsTooLarge(t *testing.T) {
 	if n := b.Count(t, "reconciliations", "true"); n != 0 {
 		t.Errorf("got %d reconciliations, want 0", n)
 	}
-	testkit.Eventually(t, 10*time.Second, "all files are deleted", func() bool { return b.Count(t, "files", "true") == 0 })
+	testkit.Eventually(t, time.Minute, "all files are deleted", func() bool { return b.Count(t, "files", "true") == 0 })
 }
