@@ -329,7 +329,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	h.Reload(t)
 	other := h.NewClient(t)
 	other.SignIn(t, "zoe@example.com")
-	if p := other.Get(t, page); p.Status != http.StatusOK || strings.Contains(p.Body, "Kept") || saved() != 1 {
+	if p := other.Get(t, page); p.Status != http.StatusOK || strings.Contains(p.Body, "Kept ") || saved() != 1 {
 		t.Errorf("another user gets %d %s", p.Status, p.Text())
 	}
 	b.SignIn(t, "account_manager@example.com")

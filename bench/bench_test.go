@@ -22,11 +22,11 @@ func TestMain(m *testing.M) {
 // tiny returns a plan with minimal sizes, for testing that all parts work.
 func tiny() plan {
 	return plan{
-		PingRounds: 1, PingRound: 50 * time.Millisecond,
+		PingRounds: 1, PingRound: 500 * time.Millisecond,
 		// A round must take longer than a transaction in the slow database. Otherwise, no posts would be
 		// rejected.
-		PostRounds: 1, PostRound: slowTransaction + 100*time.Millisecond, Connections: 2,
-		FineRounds: 1, FineRound: 100 * time.Millisecond,
+		PostRounds: 1, PostRound: slowTransaction + time.Second, Connections: 2,
+		FineRounds: 1, FineRound: 500 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		ManyPartners: 500, MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,

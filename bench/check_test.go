@@ -28,7 +28,7 @@ func (s *stage) testChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := p.deliver(ctx, 20*time.Millisecond)
+	posted, err := p.deliver(ctx, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestPostsContinueWhileMigrationWaits(t *testing.T) {
 			})
 			posts, partner := testkit.Connect(t, d.AppURL), uuid.New()
 			exec(t, posts, insertPartner, partner, "a-partner")
-			exec(t, posts, `SET lock_timeout = '2s'`) // as for a post
+			exec(t, posts, `SET lock_timeout = '1min'`) // the migration waits until the dump ends
 
 			dump, err := testkit.Connect(t, d.OwnerURL).Begin(t.Context())
 			if err != nil {

@@ -164,7 +164,7 @@ func TestNewPartitionLocksNoRows(t *testing.T) {
 	exec(t, app, `SELECT create_partitions('{pings}', 'day', '2026-01-01', '2026-01-01')`)
 	exec(t, app, `BEGIN`)
 	exec(t, app, `SELECT create_partitions('{pings}', 'day', '2026-01-02', '2026-01-02')`)
-	exec(t, other, `SET lock_timeout = '1s'`)
+	exec(t, other, `SET lock_timeout = '1min'`)
 	exec(t, other, insertPing, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	if n := value[int](t, other, `SELECT count(*) FROM pings`); n != 1 {
 		t.Errorf("got %d rows, want 1", n)

@@ -106,7 +106,7 @@ func TestEntryIsInOneRun(t *testing.T) {
 		_, err := other.Exec(t.Context(), insertClaim, one, second)
 		claimed <- err
 	}()
-	testkit.Eventually(t, 10*time.Second, "the second run waits for the first one", func() bool {
+	testkit.Eventually(t, time.Minute, "the second run waits for the first one", func() bool {
 		return testkit.Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
 	exec(t, app, `COMMIT`)

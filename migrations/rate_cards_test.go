@@ -73,7 +73,7 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 		ended <- err
 	}()
 	finished := false
-	testkit.Eventually(t, 10*time.Second, "the statement waits for a lock or ends", func() bool {
+	testkit.Eventually(t, time.Minute, "the statement waits for a lock or ends", func() bool {
 		blocked = testkit.Value[bool](t, d,
 			`SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = $1`, pid)
 		finished = len(ended) > 0

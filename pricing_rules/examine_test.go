@@ -41,17 +41,11 @@ var brokenRules = []Rule{
 // problems as Compile.
 func TestExamineMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
-	gaps, clashes, broken := 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		good := smallCards().Draw(t, "card")
-		card := Card{Rules: slices.Clone(good.Rules)}
-		if rapid.IntRange(0, 2).Draw(t, "broken") == 0 {
-			at := rapid.IntRange(0, len(card.Rules)).Draw(t, "at")
-			card.Rules = slices.Insert(card.Rules, at, rapid.SampledFrom(brokenRules).Draw(t, "rule"))
-			broken++
-		}
+	// check inserts rules that are not valid into a card whose rules are all valid.
+	check := func(t rapid.TB, good Card, at int, broken ...Rule) (hasGap bool, problems Problems) {
+		t.Helper()
+		card := Card{Rules: slices.Insert(slices.Clone(good.Rules), at, broken...)}
 		table, problems := Examine(card, tax, markets)
-		hasGap := false
 		cells(tax, markets, func(i, m int, class Class) {
 			minor, excluded, ok := naive{good, tax.At(i), markets.At(m), class}.price()
 			want := Cell{Minor: minor, Currency: markets.At(m).Currency, Excluded: excluded}
@@ -71,17 +65,30 @@ func TestExamineMatchesNaivePricing(t *testing.T) {
 		if errors.As(err, &rejected); !slices.Equal(problems, rejected) {
 			t.Fatalf("got problems\n%v\nand from Compile\n%v", problems, rejected)
 		}
-		if hasGap {
-			gaps++
-		}
-		if conflict(good) {
-			clashes++
-		}
-	})
-	if gaps < 5 || clashes < 5 || broken < 5 {
-		t.Errorf("got %d random cards with gaps, %d with conflicts, %d with broken rules, want at least 5 of each",
-			gaps, clashes, broken)
+		return hasGap, problems
 	}
+	complete, gaps, conflicts := cardsOfEachKind()
+	if hasGap, problems := check(t, complete, 0); hasGap || len(problems) > 0 {
+		t.Errorf("complete card: got gaps %t and problems %v, want none", hasGap, problems)
+	}
+	if hasGap, problems := check(t, gaps, 0); !hasGap || len(problems) == 0 {
+		t.Errorf("card with gaps: got gaps %t and problems %v", hasGap, problems)
+	}
+	if hasGap, problems := check(t, conflicts, 0); hasGap || len(problems) == 0 || !conflict(conflicts) {
+		t.Errorf("card with conflicts: got gaps %t and problems %v", hasGap, problems)
+	}
+	for _, good := range []Card{complete, gaps, conflicts} {
+		for _, rule := range brokenRules {
+			for at := range len(good.Rules) + 1 {
+				check(t, good, at, rule)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		good := smallCards().Draw(t, "card")
+		broken := rapid.SliceOfN(rapid.SampledFrom(brokenRules), 0, 1).Draw(t, "broken")
+		check(t, good, rapid.IntRange(0, len(good.Rules)).Draw(t, "at"), broken...)
+	})
 }
 
 // Rules that are not valid are reported and do not affect prices.

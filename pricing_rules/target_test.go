@@ -57,9 +57,8 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 // BaseOf must return the same result as inherits, and the same base price as the cell's explanation.
 func TestBaseOfMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
-	own, inherited, none, steps := 0, 0, 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		card := smallCards().Draw(t, "card")
+	check := func(t rapid.TB, card Card) (own, inherited, none, steps int) {
+		t.Helper()
 		table, _ := Examine(card, tax, markets)
 		for _, target := range smallTargets(tax, markets) {
 			m, _ := markets.ByCode(target.Country)
@@ -88,11 +87,17 @@ func TestBaseOfMatchesNaivePricing(t *testing.T) {
 				}
 			}
 		}
-	})
-	if min(own, inherited, none, steps) < 10 {
-		t.Errorf("got %d own, %d inherited, %d missing and %d explained base prices, want at least 10 of each",
-			own, inherited, none, steps)
+		return own, inherited, none, steps
 	}
+	complete, gaps, conflicts := cardsOfEachKind()
+	if own, inherited, none, steps := check(t, complete); own == 0 || inherited == 0 || none != 0 || steps == 0 {
+		t.Errorf("complete card: got %d own, %d inherited, %d missing and %d explained base prices", own, inherited, none, steps)
+	}
+	if own, inherited, none, steps := check(t, gaps); own == 0 || inherited == 0 || none == 0 || steps == 0 {
+		t.Errorf("card with gaps: got %d own, %d inherited, %d missing and %d explained base prices", own, inherited, none, steps)
+	}
+	check(t, conflicts)
+	rapid.Check(t, func(t *rapid.T) { check(t, smallCards().Draw(t, "card")) })
 }
 
 func TestBaseOfInvalidTarget(t *testing.T) {

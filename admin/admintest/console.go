@@ -5,6 +5,7 @@ package admintest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -153,6 +154,25 @@ func (h *Console) CodeOf(t *testing.T, secret string) string {
 		t.Fatal(err)
 	}
 	return code
+}
+
+// WrongCodeOf returns a code of six digits that is not valid for a secret in the next or previous time step
+// either.
+func (h *Console) WrongCodeOf(t *testing.T, secret string) string {
+	t.Helper()
+	for n := 0; ; n++ {
+		code := fmt.Sprintf("%06d", n)
+		current := func(step time.Duration) bool {
+			valid, err := totp.GenerateCode(secret, h.Time.Now().Add(step))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return valid == code
+		}
+		if !current(-30*time.Second) && !current(0) && !current(30*time.Second) {
+			return code
+		}
+	}
 }
 
 // Password is the password of every user.

@@ -201,7 +201,7 @@ func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values)
 // AwaitState waits until a reconciliation has the given state.
 func (b ConsoleWithDeliveries) AwaitState(t testing.TB, at string, state models.ReconciliationState) {
 	t.Helper()
-	testkit.Eventually(t, 30*time.Second, "the reconciliation is "+string(state), func() bool { return b.StateOf(t, at) == state })
+	testkit.Eventually(t, time.Minute, "the reconciliation is "+string(state), func() bool { return b.StateOf(t, at) == state })
 }
 
 // StateOf returns the state of a reconciliation.

@@ -74,7 +74,7 @@ func TestDownloadEvidenceForReturn(t *testing.T) {
 	b.Get(t, page).Expect(t, "the return's page", http.StatusOK, at+"?return="+disputed)
 	b.Get(t, at+"?return="+disputed).Expect(t, "the form", http.StatusOK, `name="return" value="`+disputed+`"`, `href="`+page+`"`)
 	p := b.Post(t, at, url.Values{"return": {disputed}})
-	if d := verified(t, b, p, lead); d.DisputedReturn != disputed || len(d.Returns) != 1 || strings.Contains(p.Body, "canary") {
+	if d := verified(t, b, p, lead); d.DisputedReturn != disputed || len(d.Returns) != 1 || strings.Contains(p.Body, "number is a canary") {
 		t.Errorf("got %+v", d)
 	}
 	for name, address := range map[string]string{"nonsense": at + "?return=rt_x", "another kind": at + "?return=" + lead} {

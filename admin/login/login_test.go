@@ -105,7 +105,7 @@ func TestSecondFactor(t *testing.T) {
 		t.Fatal(enrol.Text())
 	}
 	secret := strings.ReplaceAll(shown[1], " ", "")
-	if p := b.Post(t, "/login/second-factor", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) || !slices.Equal(p.Errors(), []string{"code"}) {
+	if p := b.Post(t, "/login/second-factor", url.Values{"code": {h.WrongCodeOf(t, secret)}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) || !slices.Equal(p.Errors(), []string{"code"}) {
 		t.Errorf("setting up with a wrong code: got %d %s", p.Status, p.Text())
 	}
 	done := b.Post(t, "/login/second-factor", url.Values{"code": {h.CodeOf(t, secret)}})
@@ -143,9 +143,9 @@ func TestSecondFactor(t *testing.T) {
 	fourth := h.NewClient(t)
 	fourth.SignIn(t, "finance@example.com")
 	for range 5 {
-		fourth.Post(t, "/login/code", url.Values{"code": {"000000"}})
+		fourth.Post(t, "/login/code", url.Values{"code": {h.WrongCodeOf(t, secret)}})
 	}
-	if p := fourth.Post(t, "/login/code", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized &&
+	if p := fourth.Post(t, "/login/code", url.Values{"code": {h.WrongCodeOf(t, secret)}}); p.Status != http.StatusUnauthorized &&
 		p.Status != http.StatusSeeOther {
 		t.Errorf("sixth code: got %d", p.Status)
 	}

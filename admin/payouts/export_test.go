@@ -136,7 +136,7 @@ func TestExportOutlastsPageTimeouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 2*time.Second, 2*time.Second
 	server.Start()
 	t.Cleanup(server.Close)
 	b := &admintest.Client{
@@ -158,8 +158,8 @@ func TestExportOutlastsPageTimeouts(t *testing.T) {
 	})
 	defer download.Wait()
 	c.AwaitLockOn(t, "payout_runs")
-	// Make the download take twice as long as a page may.
-	if _, err := lock.Exec(t.Context(), `SELECT pg_sleep(0.6)`); err != nil {
+	// Make the download take longer than a page may.
+	if _, err := lock.Exec(t.Context(), `SELECT pg_sleep(3)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := lock.Rollback(t.Context()); err != nil {

@@ -21,7 +21,7 @@ func TestSlowUpload(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
 	b := h.SignedInAs(t, models.Finance)
-	const timeout = 250 * time.Millisecond
+	const timeout = 3 * time.Second
 	handler, err := admin.New(h.Options)
 	if err != nil {
 		t.Fatal(err)
@@ -33,11 +33,11 @@ func TestSlowUpload(t *testing.T) {
 
 	file, writer := io.Pipe()
 	go func() {
-		every := time.NewTicker(timeout / 5)
+		every := time.NewTicker(timeout / 10)
 		defer every.Stop()
 		io.WriteString(writer, keyPart()+"--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n"+
 			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"slow.csv\"\r\n\r\nleadId,amount\n")
-		for range 15 { // three times the timeout
+		for range 15 { // longer than the timeout
 			<-every.C
 			io.WriteString(writer, id.Format(id.Lead, uuid.New())+",12.50\n")
 		}

@@ -93,7 +93,7 @@ func TestFill(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	testkit.Eventually(t, 20*time.Second, "a node is ready on it", func() bool {
+	testkit.Eventually(t, time.Minute, "a node is ready on it", func() bool {
 		resp, err := http.Get("http://" + node.OpsAddr() + "/readyz")
 		if err != nil {
 			return false

@@ -20,7 +20,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The personal data of a consumer. Each text contains "canary" or a number that occurs nowhere else.
+// The personal data of a consumer. Each text is too long to occur by chance in hexadecimal digits, IDs or
+// numbers, or contains characters that do not occur there.
 const (
 	canaryEmail = "Canary-Email@example.com"
 	canaryPing  = `{"industry":"plumber","postcode":"SW1A 6CN","urgency":"canary-urgency","job_type":"canary-job","budget":"canary-budget"}`
@@ -32,10 +33,10 @@ const (
 
 var (
 	// encryptedCanaries are stored only in the contact record, which is encrypted.
-	encryptedCanaries = []string{"Canary-Email", "canary-name", "7946 0777", "79460777", "canary-address", "canary-notes", "canary-question", "canary-answer"}
+	encryptedCanaries = []string{"Canary-Email", "canary-name", "7946 0777", "+442079460777", "canary-address", "canary-notes", "canary-question", "canary-answer"}
 	// plainCanaries are stored as text until the lead is erased.
 	plainCanaries = []string{
-		"SW1A 6CN", "SW1A 7CN", "canary-urgency", "canary-job", "canary-budget", "canary-disclosure", "cafe0777", "canary-certificate", "canary-third-party",
+		"SW1A 6CN", "SW1A 7CN", "canary-urgency", "canary-job", "canary-budget", "canary-disclosure", "cafe0777cafe0777", "canary-certificate", "canary-third-party",
 		"canary-evidence", "canary-decision", "canary-adjustment", "canary-resolution", "canary-reveal",
 	}
 	// rejectedCanaries are only in requests that were rejected.

@@ -63,7 +63,7 @@ func folder(t *testing.T) string {
 }
 
 // patience is the timeout for waiting for another process.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // environ returns the test's environment with the given settings and no other pingpost settings.
 func environ(settings ...string) []string {

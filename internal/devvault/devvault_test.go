@@ -141,7 +141,7 @@ func TestVaultEndsWithItsOwner(t *testing.T) {
 	}
 	self.Process.Kill()
 	self.Wait()
-	deadline, tick := time.After(10*time.Second), time.NewTicker(10*time.Millisecond)
+	deadline, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for !gone(pid) {
 		select {

@@ -85,6 +85,13 @@ func (r rig) post(t *testing.T) uuid.UUID {
 	return lead.LeadID
 }
 
+// containsCanary reports whether a text contains contact data from post, or a note or reason of staff. The
+// character after the word does not occur in base64, so a random text cannot match.
+func containsCanary(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "canary ") || strings.Contains(text, "canary@")
+}
+
 func (r rig) create(t *testing.T, q evidence.Request) ([]byte, error) {
 	t.Helper()
 	return r.Create(t.Context(), scope.System, q)
@@ -165,7 +172,7 @@ func TestCreate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(strings.ToLower(string(content)), "canary") {
+	if containsCanary(string(content)) {
 		t.Error("the pack contains contact data or notes")
 	}
 	v := r.verify(t, content)
@@ -282,7 +289,7 @@ func TestCreateWithContact(t *testing.T) {
 		t.Errorf("without contact: got %v", contactFields(d))
 	}
 	events := testkit.Value[string](t, r.DB, `SELECT string_agg(action || (after::text), ' ' ORDER BY id) FROM audit_events WHERE action IN ('lead.reveal_again', 'lead.evidence')`)
-	if !strings.HasPrefix(events, `lead.reveal_again{"fields":["email","name"]} lead.evidence{"contact":["email","name"],`) || strings.Contains(strings.ToLower(events), "canary") {
+	if !strings.HasPrefix(events, `lead.reveal_again{"fields":["email","name"]} lead.evidence{"contact":["email","name"],`) || containsCanary(events) {
 		t.Errorf("got audit events %s", events)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_reveals`); n != 4 {

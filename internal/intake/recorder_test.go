@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	within        = 20 * time.Second
+	within        = time.Minute
 	recorderQueue = 65536
 )
 

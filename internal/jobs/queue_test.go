@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-const soon = 30 * time.Second
+const soon = time.Minute
 
 // lineQueue is a queue whose jobs write lines. A line is a row of the table exports, whose constraints
 // do not affect these tests.

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -234,8 +233,7 @@ func TestMissingPlace(t *testing.T) {
 	}
 }
 
-// unusable fails the test if the journal can be used, reports that it is empty, or does not respond within
-// a few seconds.
+// unusable fails the test if the journal can be used or reports that it is empty.
 func unusable(t *testing.T, s journal.Store, secrets []string) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -247,11 +245,7 @@ func unusable(t *testing.T, s journal.Store, secrets []string) {
 		"check": func() error { return s.CheckWrite(t.Context()) },
 	} {
 		wg.Go(func() {
-			start := time.Now()
 			err := call()
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("%s: took %s", operation, took)
-			}
 			if err == nil || errors.Is(err, journal.ErrNotFound) || errors.Is(err, journal.ErrConflict) {
 				t.Errorf("%s: got %v", operation, err)
 				return

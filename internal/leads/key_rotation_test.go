@@ -172,7 +172,7 @@ func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
 	updated := func() int {
 		return testkit.Value[int](t, p.DB, `SELECT sum(n_tup_upd)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
 	}
-	testkit.Eventually(t, 10*time.Second, "statistics include the rewrap", func() bool { return updated() > copies })
+	testkit.Eventually(t, time.Minute, "statistics include the rewrap", func() bool { return updated() > copies })
 	read := testkit.Value[int](t, p.DB, `SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
 	if read > 4*copies {
 		t.Errorf("the rewrap of %d keys read %d rows, want at most %d", copies+1, read, 4*copies)

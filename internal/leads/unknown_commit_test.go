@@ -45,7 +45,7 @@ const storing = `FROM pg_stat_activity WHERE datname = current_database() AND wa
 
 func waitForStoring(t *testing.T, p *testkit.Platform, n int) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "posts wait in the database", func() bool {
+	testkit.Eventually(t, time.Minute, "posts wait in the database", func() bool {
 		return testkit.Value[int](t, p.DB, `SELECT count(*) `+storing) == n
 	})
 }
@@ -150,7 +150,7 @@ func TestDeliverTimesOutWithoutSlot(t *testing.T) {
 		waitForStoring(t, p, i+1)
 	}
 	late := delivery(p, p.Required)
-	ctx, cancel := context.WithTimeout(t.Context(), leads.DeliverTimeout/2)
+	ctx, cancel := context.WithTimeout(t.Context(), leads.DeliverTimeout/4) // while the early posts are still waiting
 	defer cancel()
 	_, isNew, err := p.Leads.Deliver(ctx, late)
 	if f := apperr.As(err); isNew || f == nil || f.Code != apperr.Unavailable {

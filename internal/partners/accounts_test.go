@@ -138,7 +138,7 @@ func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 			made <- err
 		}()
 	}
-	testkit.Eventually(t, 10*time.Second, "all calls wait for the partner's row", func() bool {
+	testkit.Eventually(t, time.Minute, "all calls wait for the partner's row", func() bool {
 		return testkit.Value[int](t, o.db, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM partners%'`) == accounts
 	})

@@ -83,7 +83,7 @@ func (c *capsNode) leads(t *testing.T, p models.Partner) int {
 // fold counts until all committed entries are in daily_lead_counts.
 func (n *nodes) fold(t *testing.T) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "all entries are counted", func() bool {
+	testkit.Eventually(t, time.Minute, "all entries are counted", func() bool {
 		n.count(t, n.all[0])
 		return n.uncounted(t) == 0
 	})
@@ -366,7 +366,7 @@ func TestLeadCountsScanNoTable(t *testing.T) {
 	}
 	quiet := func() {
 		t.Helper()
-		testkit.Eventually(t, 10*time.Second, "all connections are closed, so that their statistics are complete", func() bool {
+		testkit.Eventually(t, time.Minute, "all connections are closed, so that their statistics are complete", func() bool {
 			return testkit.Value[int](t, n.db,
 				`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
 		})

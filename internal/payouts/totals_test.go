@@ -87,7 +87,7 @@ func TestBalancesAreExactDuringRollup(t *testing.T) {
 	added := func() int64 {
 		return testkit.Value[int64](t, tr.DB, `SELECT coalesce(sum(entries), 0)::bigint FROM ledger_totals`)
 	}
-	testkit.Eventually(t, 30*time.Second, "entries are added to the totals", func() bool { return added() > 0 })
+	testkit.Eventually(t, time.Minute, "entries are added to the totals", func() bool { return added() > 0 })
 	stop()
 	reading.Wait()
 	checkBalances(t, tr)

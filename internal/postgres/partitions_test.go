@@ -52,7 +52,7 @@ func TestDropPingPartitionsDoesNotDelayPings(t *testing.T) {
 	}()
 	d.AwaitLockOn(t, "pings")
 	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), within)
 		_, err := d.Pool.Exec(ctx, `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 			VALUES ('2025-01-02 12:00+00', false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`)
 		cancel()

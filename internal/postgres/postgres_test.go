@@ -54,7 +54,7 @@ func TestSessionSettings(t *testing.T) {
 			URL:              c.url,
 			Application:      c.application,
 			MaxConnections:   1,
-			ConnectTimeout:   time.Second,
+			ConnectTimeout:   within,
 			StatementTimeout: 1500 * time.Millisecond,
 		})
 		if err != nil {
@@ -135,7 +135,7 @@ func TestCloseClosesAllConnections(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:            d.AppURL + "&application_name=to-be-closed",
 		MaxConnections: 3,
-		ConnectTimeout: time.Second,
+		ConnectTimeout: within,
 	})
 	if err != nil {
 		t.Fatal(err)

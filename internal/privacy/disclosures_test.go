@@ -131,7 +131,7 @@ func (r rig) pauseAfter(t *testing.T, change string) (resume func()) {
 // awaitWaiting waits until n transactions wait for advisory locks.
 func (r rig) awaitWaiting(t *testing.T, n int) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "transactions wait", func() bool {
+	testkit.Eventually(t, time.Minute, "transactions wait", func() bool {
 		return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`) == n
 	})
 }

@@ -103,7 +103,7 @@ func TestRequestFindsLeads(t *testing.T) {
 			}
 		}
 	}
-	for _, term := range []string{"ann.example", "bob@example", "2079460018", "no-one"} {
+	for _, term := range []string{"ann.example", "bob@example", "+442079460018", "no-one"} {
 		if found := rowsWith(t, r.DB, term); found != nil {
 			t.Errorf("the database contains the search term %s: %v", term, found)
 		}

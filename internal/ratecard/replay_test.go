@@ -50,7 +50,7 @@ func (w *rateCards) lockPings(t *testing.T, day string) (unlock func()) {
 // waiting waits until the given number of connections are waiting for a lock on pings.
 func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
+	testkit.Eventually(t, time.Minute, "the replay waits", func() bool {
 		return testkit.Value[int](t, w.Database,
 			`SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
 	})

@@ -194,7 +194,7 @@ func TestWithdrawDuringRelease(t *testing.T) {
 		did, err := w.ReleaseDue(t.Context())
 		ended <- outcome{did, err}
 	}()
-	testkit.Eventually(t, 10*time.Second, "the release waits", func() bool {
+	testkit.Eventually(t, time.Minute, "the release waits", func() bool {
 		return testkit.Value[bool](t, w.Database,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})

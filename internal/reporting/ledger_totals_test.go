@@ -100,7 +100,7 @@ func TestLedgerTotalsSurviveKilledNode(t *testing.T) {
 	}
 	killed := make(chan error)
 	go func() { killed <- b.roll.UpdateTotals(t.Context()) }()
-	testkit.Eventually(t, 30*time.Second, "the second step waits", func() bool {
+	testkit.Eventually(t, time.Minute, "the second step waits", func() bool {
 		return testkit.Value[bool](t, b.Database,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO ledger_totals%')`)
 	})
@@ -193,7 +193,7 @@ func TestRunUpdatesTotals(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { b.roll.Run(ctx) })
-	testkit.Eventually(t, 10*time.Second, "the totals are checked", func() bool {
+	testkit.Eventually(t, time.Minute, "the totals are checked", func() bool {
 		return testkit.Value[bool](t, b.Database, `SELECT checked_at IS NOT NULL FROM ledger_totals_state`)
 	})
 	stop()

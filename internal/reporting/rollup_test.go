@@ -332,7 +332,7 @@ func TestRollupRunLogsFailures(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { b.roll.Run(ctx) })
-	testkit.Eventually(t, 10*time.Second, "the failure is logged", func() bool {
+	testkit.Eventually(t, time.Minute, "the failure is logged", func() bool {
 		return b.log.Count(`"level":"ERROR"`)+b.log.Count(`"level":"WARN"`) == 1
 	})
 	stop()

@@ -13,25 +13,33 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The test makes each change as soon as it has seen the previous one. With polling alone, each change
-// would take up to half a second.
-func TestChangesAreSeenAtOnce(t *testing.T) {
-	w := watch(t)
-	w.listening(t, 0)
-	const changes = 6
-	before := clock.System{}.Now()
-	for i := range changes {
-		name := fmt.Sprint("house ", i)
-		w.rename(t, name)
-		w.sees(t, name)
+// Each change wakes the watcher immediately. Listen does not poll, so only a notification can do this.
+func TestChangesAreNotified(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	logger, _ := testkit.NewLog()
+	w := snapshot.NewWatcher(d.Pool, logger)
+	ctx, cancel := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() { w.Listen(ctx) })
+	defer listening.Wait()
+	defer cancel()
+	awaitWake := func(after string) {
+		t.Helper()
+		select {
+		case <-w.Woken():
+		case <-time.After(soon):
+			t.Fatalf("the watcher was not woken after %s", after)
+		}
 	}
-	if took := (clock.System{}).Now().Sub(before); took > changes*400*time.Millisecond {
-		t.Errorf("%d changes took %s, so notifications are not received", changes, took)
+	awaitWake("the connection was opened")
+	for i := range 6 {
+		name := fmt.Sprint("house ", i)
+		d.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'platform'`, name)
+		awaitWake("a change to " + name)
 	}
 }
 
@@ -66,13 +74,13 @@ func TestDatabaseOutage(t *testing.T) {
 	pid := w.listening(t, 0)
 	w.proxy.Down()
 	w.rename(t, "changed during the outage")
-	testkit.Eventually(t, 5*time.Second, "the loss is logged", func() bool { return w.log.Count(gone) == 1 })
+	testkit.Eventually(t, soon, "the loss is logged", func() bool { return w.log.Count(gone) == 1 })
 	if got := w.directory.Get().first; got != "Platform" {
 		t.Errorf("the snapshot contains %s while the database is unavailable", got)
 	}
 	w.proxy.Up()
 	w.sees(t, "changed during the outage")
-	testkit.Eventually(t, 5*time.Second, "the recovery is logged", func() bool { return w.log.Count(back) == 1 })
+	testkit.Eventually(t, soon, "the recovery is logged", func() bool { return w.log.Count(back) == 1 })
 	w.listening(t, pid)
 	w.stop()
 	if w.log.Count(gone) != 1 || w.log.Count(back) != 1 {
@@ -107,7 +115,7 @@ func TestFailedLoadDoesNotDelayOthers(t *testing.T) {
 	if got := w.directory.Get().first; got != "Platform" {
 		t.Errorf("the failed snapshot contains %s", got)
 	}
-	testkit.Eventually(t, 5*time.Second, "the failure is logged", func() bool { return w.log.Count(errBroken.Error()) == 1 })
+	testkit.Eventually(t, soon, "the failure is logged", func() bool { return w.log.Count(errBroken.Error()) == 1 })
 	w.directory.failing.Store(false)
 	w.sees(t, "not loaded")
 }
@@ -157,7 +165,7 @@ func TestConcurrentReads(t *testing.T) {
 
 // Run leaves no goroutine or connection behind, regardless of what it is doing when ctx ends.
 func TestRunLeavesNothingRunning(t *testing.T) {
-	testkit.Postgres(t) // start it first: its goroutines are not the watcher's
+	testkit.NewDatabaseURLs(t) // starts the goroutines that all tests share
 	before := goleak.IgnoreCurrent()
 	for name, meanwhile := range map[string]func(*testing.T, *watched){
 		"immediately":                func(*testing.T, *watched) {},
@@ -181,5 +189,5 @@ func TestRunLeavesNothingRunning(t *testing.T) {
 			w.stop()
 		})
 	}
-	goleak.VerifyNone(t, before)
+	testkit.AwaitNoLeaks(t, before)
 }

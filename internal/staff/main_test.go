@@ -1,6 +1,7 @@
 package staff_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -112,6 +113,31 @@ func reason(err error) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// isCurrent reports whether a code is the code of the current time step, the previous one or the next one.
+func (h staffPlatform) isCurrent(t *testing.T, secret, code string) bool {
+	t.Helper()
+	for _, step := range []time.Duration{-30 * time.Second, 0, 30 * time.Second} {
+		valid, err := totp.GenerateCode(secret, h.time.Now().Add(step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if valid == code {
+			return true
+		}
+	}
+	return false
+}
+
+// wrongCode returns a code of six digits that is not current.
+func (h staffPlatform) wrongCode(t *testing.T, secret string) string {
+	t.Helper()
+	for n := 0; ; n++ {
+		if code := fmt.Sprintf("%06d", n); !h.isCurrent(t, secret, code) {
+			return code
+		}
+	}
 }
 
 func (h staffPlatform) code(t *testing.T, secret string) string {

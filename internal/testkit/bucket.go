@@ -68,7 +68,7 @@ func NewBucket(t testing.TB) *Bucket {
 			t.Error(err)
 		}
 	})
-	Eventually(t, 30*time.Second, "the S3 server responds", func() bool {
+	Eventually(t, time.Minute, "the S3 server responds", func() bool {
 		response, err := http.Get("http://" + b.Address + "/health")
 		if err != nil {
 			return false

@@ -155,10 +155,10 @@ func makeTemplate(ctx context.Context, server *devpg.Server) error {
 	if _, err = migrations.Up(ctx, owner); err != nil {
 		return err
 	}
-	// Create partitions for the months around StartTime, and the ledger's partitions for the current
-	// time.
+	// Create partitions for the months around StartTime, and the ledger's partitions for this month and the
+	// next one, because a month may end during the tests.
 	for _, period := range []string{`'{leads, lead_keys, consents, lead_events}', 'month', '2025-12-01', '2026-02-01'`,
-		`'` + ledgerTables + `', 'month', '2025-12-01', '2026-02-01'`, `'` + ledgerTables + `', 'month', now() - interval '1 day', now() + interval '28 days'`} {
+		`'` + ledgerTables + `', 'month', '2025-12-01', '2026-02-01'`, `'` + ledgerTables + `', 'month', now() - interval '1 day', now() + interval '32 days'`} {
 		if _, err := owner.ExecContext(ctx, `SELECT create_partitions(`+period+`)`); err != nil {
 			return err
 		}

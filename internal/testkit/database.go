@@ -220,7 +220,7 @@ func (d *Database) Columns(t testing.TB) map[string]string {
 // AwaitLockOn waits until a statement is waiting for a lock on the table.
 func (d *Database) AwaitLockOn(t testing.TB, table string) {
 	t.Helper()
-	Eventually(t, 30*time.Second, "a statement waits for "+table, func() bool {
+	Eventually(t, time.Minute, "a statement waits for "+table, func() bool {
 		return Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
 	})
 }

@@ -114,7 +114,7 @@ func (s *Server) BaseBackup(t testing.TB, pointInTime bool) (restore func(t test
 			})
 		}
 		restored.Start(t)
-		Eventually(t, 30*time.Second, "the recovery has ended", func() bool {
+		Eventually(t, time.Minute, "the recovery has ended", func() bool {
 			conn := Connect(t, restored.SuperuserURL("postgres"))
 			var recovering bool
 			return conn.QueryRow(t.Context(), "SELECT pg_is_in_recovery()").Scan(&recovering) == nil && !recovering
@@ -135,7 +135,7 @@ func (s *Server) RestorePoint(t testing.TB, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, 30*time.Second, "the WAL is archived", func() bool {
+	Eventually(t, time.Minute, "the WAL is archived", func() bool {
 		_, err := os.Stat(filepath.Join(s.archive, file))
 		return err == nil
 	})

@@ -3,6 +3,8 @@ package testkit
 import (
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // Eventually evaluates a condition until it is true, and fails the test if it is still false after
@@ -19,5 +21,18 @@ func Eventually(t testing.TB, within time.Duration, what string, yes func() bool
 			t.Fatalf("condition not met within %s: %s", within, what)
 		case <-ask.C:
 		}
+	}
+}
+
+// AwaitNoLeaks fails the test if goroutines are still running after a minute, except for those that the
+// options exclude. On a busy machine, a goroutine may take a while to end.
+func AwaitNoLeaks(t testing.TB, options ...goleak.Option) {
+	t.Helper()
+	err := goleak.Find(options...)
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); {
+		err = goleak.Find(options...)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

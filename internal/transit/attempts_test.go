@@ -109,7 +109,7 @@ func TestNoLoginWithoutTheDatabase(t *testing.T) {
 		t.Errorf("got error %v, calls %v", err, w.Calls())
 	}
 	network.Up()
-	testkit.Eventually(t, 10*time.Second, "the node logs in", func() bool {
+	testkit.Eventually(t, time.Minute, "the node logs in", func() bool {
 		_, err := w.Wrap(t.Context(), randomKeys(1))
 		return err == nil
 	})

@@ -39,7 +39,7 @@ func TestCapAcrossNodes(t *testing.T) {
 		node.Decode[node.Delivered](t, nodes[i%2].Post(t, p, post))
 	}
 	for _, each := range nodes {
-		testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool { return quoted(each).Reason == "capped" })
+		testkit.Eventually(t, time.Minute, "the cap is reached", func() bool { return quoted(each).Reason == "capped" })
 	}
 	if got := quoted(n.StartPeer(t)); got.Reason != "capped" {
 		t.Errorf("node that starts after the cap was reached: got %+v", got)

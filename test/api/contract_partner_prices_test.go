@@ -85,8 +85,8 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// agreePrice changes a partner's terms as the console does. Within a second, the node must use the
-// new terms. agreePrice returns the first quote with the new terms.
+// agreePrice changes a partner's terms as the console does, and waits until the node uses the new terms. It
+// returns the first quote with the new terms.
 func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partners.PriceForm) (first node.Quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -97,7 +97,7 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 	if err := n.Partners.SetPricing(t.Context(), scope.System, p.ID, version, f, taxonomy); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, time.Second, "the node knows the agreed price", func() bool {
+	testkit.Eventually(t, time.Minute, "the node knows the agreed price", func() bool {
 		first = n.Ping(t, p.Base(), node.MinimalPing)
 		return first.Accepted != before.Accepted || first.BidPrice != before.BidPrice
 	})
@@ -113,7 +113,7 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 	if l.Price != l.Accrued {
 		t.Errorf("quoted %d, accrued %d", l.Price, l.Accrued)
 	}
-	testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool {
+	testkit.Eventually(t, time.Minute, "the cap is reached", func() bool {
 		q := n.Ping(t, p.Base(), node.MinimalPing)
 		return !q.Accepted && q.Reason == "capped" && q.BidPrice == "0" && q.TransactionID == ""
 	})
@@ -122,7 +122,7 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 	}
 	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, quoted)) })
 	n.Manual.Advance(24 * time.Hour)
-	testkit.Eventually(t, 3*time.Second, "a new day begins",
+	testkit.Eventually(t, time.Minute, "a new day begins",
 		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 }
 
@@ -148,7 +148,7 @@ func sandboxed(t *testing.T, n *node.Node) {
 	}
 	live := strings.Replace(node.MinimalPost, "{", `{"partnerId":"trying-real",`, 1)
 	n.Stores(t, node.Stored{}, func() {
-		testkit.Eventually(t, 3*time.Second, "a sandbox quote is rejected for a live account", func() bool {
+		testkit.Eventually(t, time.Minute, "a sandbox quote is rejected for a live account", func() bool {
 			a := n.Post(t, p, node.WithTransaction(live, tx)) // 401 until the node knows the account
 			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID)
 		})

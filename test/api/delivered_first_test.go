@@ -31,7 +31,7 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "going-live-main"}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, "the node knows the live account", func() bool {
+	testkit.Eventually(t, time.Minute, "the node knows the live account", func() bool {
 		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 while the account is unknown
 	})
 	rejected := func(body string, status int, message string, leadID bool) {

@@ -17,7 +17,7 @@ import (
 func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
-		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 300*time.Millisecond, 300*time.Millisecond
+		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 2*time.Second, 2*time.Second
 	})
 	signed := func() node.RawRequest { return n.RawSigned(n.Required, n.FreshPost(t, n.Required)) }
 	whole := signed()

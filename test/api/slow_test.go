@@ -16,7 +16,7 @@ import (
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
-		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 150*time.Millisecond, 300*time.Millisecond
+		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 2*time.Second, 4*time.Second
 	})
 	post := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	tooLong := node.RawPing("{}")

@@ -365,7 +365,7 @@ func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
 	signIn(h, again, "finance@example.com")
 	again.Wait(`location.pathname === "/login/code" && document.activeElement.name === "code"`)
 	again.Axe()
-	again.Type(`input[name="code"]`, "000000")
+	again.Type(`input[name="code"]`, h.WrongCodeOf(t, secret))
 	again.Submit(`form[action="/login/code"] button[type="submit"]`)
 	again.Wait(`document.activeElement.id === "error-summary"`)
 	expectOnlyStatusErrors(t, again)

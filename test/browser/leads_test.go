@@ -79,7 +79,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	check(p, "lead-evidence")
 	for i := range 2 {
 		p.Click(`form.form button[type="submit"]`)
-		testkit.Eventually(t, 10*time.Second, "the download is recorded", func() bool {
+		testkit.Eventually(t, time.Minute, "the download is recorded", func() bool {
 			return s.Count(t, "audit_events", "action = 'lead.evidence'") == i+1
 		})
 	}

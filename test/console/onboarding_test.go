@@ -75,21 +75,13 @@ func postStatus(t testing.TB, n *node.Node, p node.Partner) int {
 	return n.Post(t, p, node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)).Status
 }
 
-// awaitStatus waits up to a second for the responses to the partner's posts to have the given
-// status.
+// awaitStatus waits until the responses to the partner's posts have the given status.
 func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
 	body := node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)
-	for end := time.Now().Add(time.Second); ; {
-		a := n.Post(t, p, body)
-		if a.Status == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("got %d %s after a second, want %d", a.Status, a.Body, want)
-		}
-	}
+	testkit.Eventually(t, node.Patience, fmt.Sprintf("a post is answered with %d", want),
+		func() bool { return n.Post(t, p, body).Status == want })
 }
 
 func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.Page) {
@@ -196,9 +188,10 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	changed.Secret = fresh
 	awaitStatus(t, n, changed, http.StatusOK)
 	secret.Store(&fresh)
-	for end := time.Now().Add(time.Minute); sent.Load() < before+50 && time.Now().Before(end); {
+	testkit.Eventually(t, node.Patience, "posts are sent with the new secret", func() bool {
 		postStatus(t, n, changed)
-	}
+		return sent.Load() >= before+50
+	})
 	close(stop)
 	posts.Wait()
 	if sent.Load() < before+50 || rejected.Load() > 0 {
@@ -244,28 +237,16 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 	if status := postStatus(t, n, who); status != http.StatusOK {
 		t.Fatalf("%d", status)
 	}
-	for end := time.Now().Add(10 * time.Second); ; { // counters are written every two seconds
+	testkit.Eventually(t, node.Patience, "the page shows 4 posts and 3 unsigned posts", func() bool {
 		p.Open(partnerPage(n, who) + "?tab=signing")
-		row := browser.Eval[string](p,
-			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`)
-		if row == "4 3" { // the numbers of posts and of unsigned posts
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal(row)
-		}
-	}
+		return browser.Eval[string](p,
+			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`) == "4 3"
+	})
 	p.Axe()
 	p.Click(`input[name="signing"][value="required"]`)
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
-	for end := time.Now().Add(time.Second); ; {
-		if a := unsigned(); a.Status == http.StatusUnauthorized {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("unsigned posts are still accepted after a second")
-		}
-	}
+	testkit.Eventually(t, node.Patience, "unsigned posts are rejected",
+		func() bool { return unsigned().Status == http.StatusUnauthorized })
 	if status := postStatus(t, n, who); status != http.StatusOK {
 		t.Errorf("signed post: got %d, want 200", status)
 	}
@@ -316,25 +297,11 @@ func suspension(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page)
 	p.Type(`#suspend input[name="name"]`, who.Slug)
 	p.Submit(`#suspend form[action$="/suspend"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/approve']") !== null`)
-	end := time.Now().Add(time.Second)
-	for !strings.Contains(n.Do(t, node.Request{
-		Path: who.Base() + "/api/lead/ping",
-		Body: node.MinimalPing,
-	}).Body, `"reason":"paused"`) {
-		if time.Now().After(end) {
-			t.Fatal("the suspended partner still gets prices after a second")
-		}
-	}
+	reason := func() string { return n.Ping(t, who.Base(), node.MinimalPing).Reason }
+	testkit.Eventually(t, node.Patience, "the suspended partner gets no prices", func() bool { return reason() == "paused" })
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
 	p.Wait(`document.querySelector("a[data-dialog=suspend]")`)
-	for end := time.Now().Add(time.Second); strings.Contains(n.Do(t, node.Request{
-		Path: who.Base() + "/api/lead/ping",
-		Body: node.MinimalPing,
-	}).Body, `"paused"`); {
-		if time.Now().After(end) {
-			t.Fatal("the approved partner still gets no prices after a second")
-		}
-	}
+	testkit.Eventually(t, node.Patience, "the approved partner gets prices", func() bool { return reason() != "paused" })
 	if status := postStatus(t, n, who); status != http.StatusOK {
 		t.Errorf("%d", status)
 	}

@@ -15,7 +15,7 @@ import (
 // Connection: close. If it closed connections without this header, a proxy could lose a request.
 func TestDrainingNodeClosesConnections(t *testing.T) {
 	t.Parallel()
-	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.DrainDelay = 2 * time.Second })
+	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.DrainDelay = 10 * time.Second })
 	requests := []struct {
 		*node.Connection
 		send   node.RawRequest

@@ -49,7 +49,7 @@ func metrics(t *testing.T, n *node.Node) {
 			t.Errorf("the metrics do not contain %s", want)
 		}
 	}
-	testkit.Eventually(t, 2*time.Second, "the ping is recorded", func() bool {
+	testkit.Eventually(t, time.Minute, "the ping is recorded", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "pingpost_pings_recorded_total 1\n")
 	})
 }
@@ -172,7 +172,7 @@ func TestUnreadablePartnerPricing(t *testing.T) {
 	if _, err := n.Root.Exec(t.Context(), `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, '[1]', now())`, n.Off.ID); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 5*time.Second, "the metrics count the unreadable row", func() bool {
+	testkit.Eventually(t, time.Minute, "the metrics count the unreadable row", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n")
 	})
 	n.CheckReadiness(t, "/readyz")
@@ -184,7 +184,7 @@ func TestUnreadablePartnerPricing(t *testing.T) {
 	if err := tryRestart(t, n); err != nil {
 		t.Errorf("restarting: %v", err)
 	}
-	testkit.Eventually(t, 2*time.Second, "the log names the partner", func() bool {
+	testkit.Eventually(t, time.Minute, "the log names the partner", func() bool {
 		return strings.Contains(n.Log.String(), n.Off.Slug)
 	})
 }
@@ -202,7 +202,7 @@ func TestUnreadableSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := id.Format(id.Secret, secret)
-	testkit.Eventually(t, 5*time.Second, "the node has read the change",
+	testkit.Eventually(t, time.Minute, "the node has read the change",
 		func() bool { return n.Readiness(t, "/readyz").Checks["platform_keys"] != "ok" })
 	n.CheckReadiness(t, "/readyz", "platform_keys")
 	n.CheckReadiness(t, "/readyz/ping")

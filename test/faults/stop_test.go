@@ -21,7 +21,7 @@ import (
 // stored. CheckStopped also checks that all pings have been recorded.
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	n := node.Start(t, node.OnMachineClock, func(n *node.Node) { n.Config.HTTP.DrainDelay = time.Second })
+	n := node.Start(t, node.OnMachineClock, func(n *node.Node) { n.Config.HTTP.DrainDelay = 10 * time.Second })
 	var ready atomic.Bool
 	ready.Store(true)
 	var posts atomic.Int64
@@ -142,9 +142,7 @@ func TestStopLeavesNothingRunning(t *testing.T) {
 	n.Shutdown(t)
 	n.DB.Close()
 	n.Root.Close(context.Background())
-	if err := goleak.Find(before); err != nil {
-		t.Error(err)
-	}
+	testkit.AwaitNoLeaks(t, before)
 	for _, addr := range []string{n.APIAddr(), n.AdminAddr(), n.OpsAddr()} {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			conn.Close()

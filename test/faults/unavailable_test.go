@@ -6,23 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestDatabaseUnavailable disconnects a running node from its database or stops forwarding data between
-// them. Pings must not be affected. Posts must be rejected within a time limit, and they must be
-// accepted again when the database is available.
+// them. Pings must not be affected. Posts must be rejected while the database is still unavailable, and
+// they must be accepted again when it is available.
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		disturb func(*node.FaultyProxy)
-		within  time.Duration
-	}{
-		"cut":   {(*node.FaultyProxy).Cut, 5 * time.Second},
-		"stuck": {(*node.FaultyProxy).Hold, 14 * time.Second}, // before the client would be cut off without a response
+	for name, disturb := range map[string]func(*node.FaultyProxy){
+		"cut":   (*node.FaultyProxy).Cut,
+		"stuck": (*node.FaultyProxy).Hold,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,14 +30,13 @@ func TestDatabaseUnavailable(t *testing.T) {
 			for i := range bodies {
 				bodies[i] = n.FreshPost(t, n.Required)
 			}
-			c.disturb(proxy)
-			testkit.Eventually(t, 5*time.Second, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
+			disturb(proxy)
+			testkit.Eventually(t, time.Minute, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
 			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "lead_keys", "partitions")
 			n.CheckReadiness(t, "/readyz/ping")
 			n.Get(t, n.Ops+"/healthz")
 			n.CheckServes(t)
 
-			started := clock.System{}.Now()
 			n.Stores(t, node.Nothing, func() {
 				var all sync.WaitGroup
 				for _, body := range bodies {
@@ -52,13 +47,10 @@ func TestDatabaseUnavailable(t *testing.T) {
 				}) // the node cannot know that this lead was delivered
 				all.Wait()
 			})
-			if took := (clock.System{}).Now().Sub(started); took > c.within {
-				t.Errorf("the posts were answered after %s, want at most %s", took, c.within)
-			}
 			n.CheckServes(t)
 
 			proxy.Restore()
-			testkit.Eventually(t, 5*time.Second, "the node is ready again",
+			testkit.Eventually(t, time.Minute, "the node is ready again",
 				func() bool { return n.Readiness(t, "/readyz").Ready })
 			for _, body := range bodies {
 				node.Decode[node.Delivered](t, n.Post(t, n.Required, body))

@@ -30,7 +30,7 @@ var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0
 // the response has status 400 instead of 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
+	testkit.Eventually(t, time.Minute, "the node knows the new partner or secret", func() bool {
 		return n.Post(t, p, "{}").Status == http.StatusBadRequest
 	})
 }

@@ -193,7 +193,7 @@ func (n *Node) prepare(t *testing.T) {
 	t.Cleanup(func() { n.Root.Close(context.Background()) })
 	n.Client = &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 100},
-		Timeout:       20 * time.Second,
+		Timeout:       Patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

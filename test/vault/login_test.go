@@ -55,13 +55,13 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	const wrong = config.Secret("00000000-1111-2222-3333-444444444444")
 	bad := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), withSecretID(wrong))
 	for attempt := 1; attempt <= lockThreshold; attempt++ {
-		testkit.Eventually(t, 10*time.Second, "the node logs in again or pauses its logins", func() bool {
+		testkit.Eventually(t, time.Minute, "the node logs in again or pauses its logins", func() bool {
 			return vaultLogins(t, bad, "login") == attempt || vaultLogins(t, bad, "paused") > 0
 		})
 		bad.Manual.Advance(time.Minute)
 	}
 	shared := bad.StartPeer(t)
-	testkit.Eventually(t, 10*time.Second, "a node that shares the credential pauses its logins", func() bool {
+	testkit.Eventually(t, time.Minute, "a node that shares the credential pauses its logins", func() bool {
 		return vaultLogins(t, shared, "paused") > 0
 	})
 	if got := vaultLogins(t, bad, "login") + vaultLogins(t, shared, "login"); got != 3 {
@@ -72,13 +72,13 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	}
 
 	good := bad.StartPeer(t, func(n *node.Node) { n.Config.Vault.SecretID = config.Secret(v.Roles[devvault.Serve].SecretID) })
-	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", isReady(t, good))
+	testkit.Eventually(t, time.Minute, "a node with the right credential is ready", isReady(t, good))
 	good.Stores(t, node.OneLead, func() { good.Deliver(t, good.Required, node.MinimalPost) })
 
 	// After 16 minutes, one of the nodes tries to log in with the wrong SecretID again.
 	bad.DB.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
 	bad.Manual.Advance(time.Minute) // the pause that follows a failed attempt
-	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
+	testkit.Eventually(t, time.Minute, "the wrong credential is tried again", func() bool {
 		return vaultLogins(t, bad, "login")+vaultLogins(t, shared, "login") > 3
 	})
 }
@@ -91,12 +91,12 @@ func TestLockedVaultRole(t *testing.T) {
 	v.Write(t, "sys/auth/"+devvault.AuthMount+"/tune", map[string]any{
 		"user_lockout_config": map[string]any{
 			"lockout_threshold":              strconv.Itoa(lockThreshold),
-			"lockout_duration":               "10s",
-			"lockout_counter_reset_duration": "10s",
+			"lockout_duration":               "30s",
+			"lockout_counter_reset_duration": "30s",
 		},
 	})
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
-	testkit.Eventually(t, 5*time.Second, "the node is ready", isReady(t, n))
+	testkit.Eventually(t, time.Minute, "the node is ready", isReady(t, n))
 	login := func(secretID string) error {
 		_, err := v.Root.Logical().WriteWithContext(t.Context(), "auth/"+devvault.AuthMount+"/login", map[string]any{
 			"role_id": v.Roles[devvault.Serve].RoleID, "secret_id": secretID,
@@ -109,12 +109,12 @@ func TestLockedVaultRole(t *testing.T) {
 		}
 	}
 	another := n.StartPeer(t)
-	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts",
+	testkit.Eventually(t, time.Minute, "Vault rejects the login of a node that starts",
 		func() bool { return vaultLogins(t, another, "login") == 1 })
 	n.Deliver(t, n.Required, node.MinimalPost)
-	testkit.Eventually(t, 20*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
+	testkit.Eventually(t, time.Minute, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
 	n.Manual.Advance(time.Minute)
-	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", isReady(t, another))
+	testkit.Eventually(t, time.Minute, "the node that starts is ready", isReady(t, another))
 }
 
 // TestNodeWarnsAboutDecryptPermission starts a node whose Vault role has permission to decrypt leads.
@@ -123,6 +123,6 @@ func TestNodeWarnsAboutDecryptPermission(t *testing.T) {
 	v := testkit.NewVault(t)
 	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
-	testkit.Eventually(t, 10*time.Second, "the warning is logged",
+	testkit.Eventually(t, time.Minute, "the warning is logged",
 		func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
 }

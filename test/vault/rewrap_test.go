@@ -25,7 +25,7 @@ func TestRewrapUnderLoad(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
 	l := n.load(t)
-	testkit.Eventually(t, 30*time.Second, "there are leads for more than two batches", func() bool { return l.stored.Load() > 2500 })
+	testkit.Eventually(t, time.Minute, "there are leads for more than two batches", func() bool { return l.stored.Load() > 2500 })
 	if err := n.vault.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRewrapUnderLoad(t *testing.T) {
 		"min_encryption_version": 2,
 	})
 	after := l.stored.Load()
-	testkit.Eventually(t, 30*time.Second, "further posts are stored", func() bool { return l.stored.Load() > after+100 })
+	testkit.Eventually(t, time.Minute, "further posts are stored", func() bool { return l.stored.Load() > after+100 })
 	l.end(t)
 	if l.rejected.Load() > 0 {
 		t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
