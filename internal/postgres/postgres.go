@@ -78,6 +78,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		// GORM would log slow and failing statements with their values. Callers log errors
 		// after Translate has redacted them.
 		Logger:                 logger.Discard,
+		QueryFields:            true, // see Columns
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 	})
