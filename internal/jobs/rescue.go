@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
@@ -44,8 +45,8 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 func (q *Queue) rescue(ctx context.Context, work int64) error {
 	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var w models.Job
-		result := tx.Raw(`SELECT * FROM jobs WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work,
-			q.clock.Now().Add(-heartbeatTimeout)).Scan(&w)
+		result := tx.Clauses(clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}).
+			Where("id = ? AND "+stranded, work, q.clock.Now().Add(-heartbeatTimeout)).Limit(1).Find(&w)
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error
 		}

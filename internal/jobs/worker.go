@@ -111,7 +111,8 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job
 	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE jobs SET state = 'running', attempt = ?, heartbeat_at = ?, started_at = coalesce(started_at, ?)
-		WHERE id = ? AND river_job_id = ? AND (state = 'waiting' OR (state = 'running' AND heartbeat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
+		WHERE id = ? AND river_job_id = ? AND (state = 'waiting' OR (state = 'running' AND heartbeat_at < ?))
+		RETURNING `+postgres.Columns[models.Job]("jobs"), attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
 	if result.Error != nil {
 		return nil, result.Error
 	}

@@ -53,7 +53,7 @@ func retainedSince(today time.Time) time.Time { return today.AddDate(0, 0, -rete
 const reachedSQL = uncounted + `
 SELECT ARRAY(
 	SELECT partner_id FROM partner_prices
-		LEFT JOIN (SELECT * FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date) AS counted USING (partner_id)
+		LEFT JOIN (SELECT partner_id, leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date) AS counted USING (partner_id)
 		LEFT JOIN today USING (partner_id)
 	WHERE daily_lead_cap <= coalesce(counted.leads, 0) + coalesce(today.leads, 0)
 ), (SELECT count(*) FROM uncounted)`

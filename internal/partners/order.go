@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -87,7 +88,7 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 		materialized = "MATERIALIZED"
 	}
 	return db.Raw(`WITH matching AS `+materialized+` (?)
-		SELECT counted.*, p.*, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, sort_key
+		SELECT counted.found, counted.as_of, `+postgres.Columns[models.Partner]("p")+`, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, sort_key
 		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until FROM partner_figures_state) AS as_of) AS counted
 			LEFT JOIN ((?) AS page JOIN partners p ON p.id = page.id LEFT JOIN partner_figures f ON f.partner_id = p.id) ON true
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)

@@ -162,7 +162,7 @@ type Summary struct {
 func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	var out []Summary
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.PlatformIDs.Partner)
-	err := q.Select(`partners.*,
+	err := q.Select(postgres.Columns[models.Partner]("partners")+`,
 		(SELECT count(*) FROM accounts a WHERE a.partner_id = partners.id) AS accounts,
 		(SELECT count(*) FROM signing_secrets x WHERE x.partner_id = partners.id AND x.state = 'active'
 			AND (x.expires_at IS NULL OR x.expires_at > ?)) AS active_secrets`, s.clock.Now()).

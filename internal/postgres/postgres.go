@@ -79,11 +79,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("preparing the database pool: %w", redact(err))
 	}
 	primaries.pool.Store(pool)
-	conn := stdlib.OpenDBFromPool(pool)
+	conn := openSQL(pool)
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
 		// GORM would log slow and failing statements with their values. Callers log errors
 		// after Translate has redacted them.
 		Logger:                 logger.Discard,
+		QueryFields:            true, // see Columns
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 	})

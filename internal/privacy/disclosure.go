@@ -124,7 +124,8 @@ func (d *Disclosure) limitLeads(limit int64) {
 // in the scope.
 func (s *Service) Disclosure(ctx context.Context, sc scope.Scope, disclosure uuid.UUID) (d Disclosure, err error) {
 	db := s.db.Gorm.WithContext(ctx)
-	q := db.Raw(`SELECT d.*, p.name AS partner_name FROM disclosures d JOIN partners p ON p.id = d.partner_id WHERE d.id = ?`, disclosure).Scan(&d)
+	q := db.Raw(`SELECT `+postgres.Columns[models.Disclosure]("d")+`, p.name AS partner_name
+		FROM disclosures d JOIN partners p ON p.id = d.partner_id WHERE d.id = ?`, disclosure).Scan(&d)
 	switch {
 	case q.Error != nil:
 		return d, postgres.Translate(q.Error)

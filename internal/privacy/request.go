@@ -203,7 +203,7 @@ func (r Request) Overdue(now time.Time) bool {
 
 // requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres can read all
 // entries for each lead.
-const requestCounts = `privacy_requests.*, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
+var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
 	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending
 	FROM privacy_request_leads r LEFT JOIN LATERAL (
 		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence AND NOT n.keeps_consent)) AS done

@@ -37,7 +37,7 @@ func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
 func (s *Service) withEdits(ctx context.Context) *gorm.DB {
 	return s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
-		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
+		Select(postgres.Columns[models.RateCard]("rate_cards") + ", (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
 }
 
 // Drafts lists the open drafts, most recently edited first.

@@ -87,7 +87,7 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 	q := s.db.Gorm.WithContext(ctx).Raw(`UPDATE rate_card_replays SET state = 'running', seen_at = ?, days_done = 0
 		WHERE id = (SELECT id FROM rate_card_replays WHERE state = 'waiting' OR (state = 'running' AND seen_at < ?)
 			ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		RETURNING *`, now, now.Add(-replayLease)).Scan(&r)
+		RETURNING `+postgres.Columns[models.RateCardReplay]("rate_card_replays"), now, now.Add(-replayLease)).Scan(&r)
 	if q.Error != nil || q.RowsAffected == 0 {
 		return nil, postgres.Translate(q.Error)
 	}

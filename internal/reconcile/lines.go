@@ -19,11 +19,11 @@ import (
 //
 // If a lead in the file belongs to another partner, that partner is returned only if it is in the scope.
 // The limit is in a subquery, because otherwise the joins would read every line.
-const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
+var linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.file_currency, l.file_minor, l.ledger_currency, l.ledger_minor, l.received_at,
 		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.resolved_by, ''), coalesce(s.at, '0001-01-01Z')
-	FROM (SELECT * FROM reconciliation_lines l WHERE l.reconciliation_id = $1%s) l
+	FROM (SELECT ` + postgres.Columns[models.ReconciliationLine]("l") + ` FROM reconciliation_lines l WHERE l.reconciliation_id = $1%s) l
 		LEFT JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners p ON p.id = l.other_partner AND ($2::uuid[] IS NULL OR p.id = ANY ($2))
 		LEFT JOIN LATERAL (SELECT note, resolved_by, at FROM reconciliation_resolutions s

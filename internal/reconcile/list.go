@@ -18,7 +18,9 @@ type stored struct {
 }
 
 func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
-	q := s.db.Gorm.WithContext(ctx).Table("reconciliations r").Select("r.*, p.slug, p.name").Joins("JOIN partners p ON p.id = r.partner_id")
+	q := s.db.Gorm.WithContext(ctx).Table("reconciliations r").
+		Select(postgres.Columns[models.Reconciliation]("r") + ", p.slug, p.name").
+		Joins("JOIN partners p ON p.id = r.partner_id")
 	if !sc.All() {
 		q = q.Where("r.partner_id IN ?", sc.IDs())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -226,7 +227,7 @@ func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.D
 }
 
 func locked(tx *gorm.DB, user uuid.UUID) (p models.Staff, err error) {
-	err = tx.Raw(`SELECT * FROM staff WHERE id = ? FOR UPDATE`, user).Scan(&p).Error
+	err = tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", user).Limit(1).Find(&p).Error
 	if err == nil && p.ID == uuid.Nil {
 		err = errStaffNotFound
 	}
@@ -264,7 +265,8 @@ func (s *Service) List(ctx context.Context) ([]Member, error) {
 		SeenAt *time.Time
 	}
 	db := s.db.Gorm.WithContext(ctx)
-	if err := db.Raw(`SELECT s.*, (SELECT max(seen_at) FROM staff_sessions x WHERE x.staff_id = s.id) AS seen_at FROM staff s ORDER BY lower(s.name), s.id`).Scan(&rows).Error; err != nil {
+	if err := db.Raw(`SELECT ` + postgres.Columns[models.Staff]("s") + `, (SELECT max(seen_at) FROM staff_sessions x WHERE x.staff_id = s.id) AS seen_at
+		FROM staff s ORDER BY lower(s.name), s.id`).Scan(&rows).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
 	var roles []models.StaffRole
