@@ -275,6 +275,7 @@ func emptyDatabase(t *testing.T, p *platform) {
 	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "pending") {
 		t.Errorf("printed %s", table)
 	}
+	newerSchema(t, owner, app)
 
 	node, api, _ := serve(t, app)
 	call(t, "", app, "partner", "create", "fresh-leads").ok(t)
