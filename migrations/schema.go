@@ -51,8 +51,8 @@ func (s Schema) Check() error {
 		return fmt.Errorf("the schema has version %d, but this program needs %d: run `pingpost migrate up` with the owner's URL",
 			s.Version, known)
 	case s.OldestProgram > known:
-		return fmt.Errorf("the schema has version %d, newer than this program's %d, and needs a program with version %d or newer: upgrade this program",
-			s.Version, known, s.OldestProgram)
+		return fmt.Errorf("the schema has version %d, which needs a program with migration %d, but this program has only %d: upgrade it",
+			s.Version, s.OldestProgram, known)
 	}
 	return nil
 }
@@ -63,7 +63,8 @@ var oldestProgram = regexp.MustCompile(`(?m)^-- oldest program: (\d+)$`)
 // declare writes the declarations of all migrations to schema_requirements, if the table exists.
 func declare(ctx context.Context, db *sql.DB, sources fs.FS) error {
 	var exists bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regclass('schema_requirements') IS NOT NULL`).Scan(&exists); err != nil || !exists {
+	err := db.QueryRowContext(ctx, `SELECT to_regclass('schema_requirements') IS NOT NULL`).Scan(&exists)
+	if err != nil || !exists {
 		return err
 	}
 	names, err := fs.Glob(sources, "*.sql")

@@ -72,8 +72,9 @@ func TestUpWritesDeclarations(t *testing.T) {
 	if got := declared(99999); got != 24 {
 		t.Errorf("the newer program declares %d, want 24", got)
 	}
-	if s, err := migrations.ReadSchema(t.Context(), owner); err != nil || s != (migrations.Schema{Version: 99999, OldestProgram: 24}) {
-		t.Errorf("got %+v (%v)", s, err)
+	want := migrations.Schema{Version: 99999, OldestProgram: 24}
+	if s, err := migrations.ReadSchema(t.Context(), owner); err != nil || s != want {
+		t.Errorf("got %+v (%v), want %+v", s, err, want)
 	}
 }
 

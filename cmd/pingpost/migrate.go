@@ -60,7 +60,7 @@ exits with 0 if this program works with the schema, and with 1 if it does not.`,
 // upToDate says why no migration was applied.
 func upToDate(s migrations.Schema) string {
 	if s.IsNewer() {
-		return fmt.Sprintf("the schema has version %d, newer than this program's migrations. This program works with it. No migration is pending", s.Version)
+		return fmt.Sprintf("nothing was applied: the schema has version %d, which is newer than this program, but works with it", s.Version)
 	}
 	return "the schema is up to date"
 }
