@@ -11,6 +11,9 @@ import (
 // Explain exports explain for tests.
 var Explain = explain
 
+// Declaration returns the version of an SQL migration and the oldest program that it declares.
+func Declaration(name string) (version, oldest int64, err error) { return declaration(files, name) }
+
 // UpWith applies the pending migrations, and then one more with the given text, which may be indented.
 func UpWith(ctx context.Context, db *sql.DB, text string) error {
 	sources := fstest.MapFS{"99999_next.sql": {Data: []byte(strings.ReplaceAll(text, "\t", ""))}}

@@ -23,6 +23,8 @@ var granted = map[string]string{
 	"pricing_rules":     "SELECT INSERT UPDATE DELETE",
 	"partner_prices":    "SELECT INSERT UPDATE DELETE",
 
+	"schema_requirements": "SELECT",
+
 	"partner_price_proposals": "SELECT INSERT DELETE",
 
 	"leads":        "SELECT INSERT",

@@ -26,7 +26,7 @@ var files embed.FS
 // Step is the status of a migration.
 type Step struct {
 	Version int64  `json:"version"`
-	Name    string `json:"name"`
+	Name    string `json:"name"` // "" if this program does not contain the migration
 	Applied bool   `json:"applied"`
 }
 
@@ -54,8 +54,19 @@ const Encoding = "UTF8"
 // the database has been created.
 var ErrEncoding = errors.New("the encoding of the database must be UTF8: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
-// Up applies the pending migrations and returns their names.
-func Up(ctx context.Context, db *sql.DB) ([]string, error) { return up(ctx, db, files) }
+// Up applies the pending migrations and returns their names. It returns an error if the schema is newer
+// than this program and this program does not work with it.
+func Up(ctx context.Context, db *sql.DB) ([]string, error) {
+	names, err := up(ctx, db, files)
+	if err != nil {
+		return names, err
+	}
+	s, err := ReadSchema(ctx, db)
+	if err != nil {
+		return names, err
+	}
+	return names, s.Check()
+}
 
 func up(ctx context.Context, db *sql.DB, sources fs.FS) ([]string, error) {
 	var encoding string
@@ -71,6 +82,11 @@ func up(ctx context.Context, db *sql.DB, sources fs.FS) ([]string, error) {
 	}
 	var names []string
 	for {
+		// Declare before each step, so that a running program never reads a newer schema without its
+		// declaration.
+		if err := declare(ctx, db, sources); err != nil {
+			return names, fmt.Errorf("migrating: %w", explain(err))
+		}
 		step, err := nextStep(ctx, p)
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			break
@@ -106,22 +122,41 @@ func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// Status returns all migrations of this program, and whether each has been applied.
+// Status returns all migrations of this program, and whether each has been applied. It also returns
+// the migrations of other programs that have been applied.
 func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	p, err := provider(db, files, false)
 	if err != nil {
 		return nil, err
 	}
 	status, err := p.Status(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
 	var steps []Step
+	var known []int64
 	for _, s := range status {
+		known = append(known, s.Source.Version)
 		steps = append(steps, Step{
 			Version: s.Source.Version,
 			Name:    nameOf(s.Source),
 			Applied: s.State == goose.StateApplied,
 		})
 	}
-	return steps, explain(err)
+	unknown, err := db.QueryContext(ctx, `SELECT version_id FROM `+versionTable+`
+		WHERE is_applied AND version_id > 0 AND version_id <> ALL ($1) ORDER BY version_id`, known)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer unknown.Close()
+	for unknown.Next() {
+		step := Step{Applied: true}
+		if err := unknown.Scan(&step.Version); err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, explain(unknown.Err())
 }
 
 // explain adds instructions to an error if the role is not the owner, if a table is locked, or if

@@ -293,7 +293,7 @@ func TestErasedPersonIsNowhere(t *testing.T) {
 	}
 	w.checkBefore(t)
 
-	w.run(t, "", "lead", "erase", w.leads[3], "--reason", "other", "--note", "canary-erasure")
+	w.run(t, "", "lead", "erase", w.leads[3], "--reason", "other", "--note", "canary-erasure", "--yes")
 	erasure := w.request(t, "erasure")
 	w.staff.Post(t, erasure+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, erasure)
 	testkit.Eventually(t, patience, "all leads are erased", func() bool {

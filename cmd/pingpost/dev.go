@@ -255,7 +255,18 @@ func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys,
 		URL: cfg.Database.URL.Reveal(), MaxConnections: 2,
 		ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout,
 	})
-	return db, keys, err
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := db.Inspect(ctx)
+	if err == nil {
+		err = state.CheckSchema()
+	}
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	return db, keys, nil
 }
 
 // ready is the content of the ready file, which tests and scripts read.

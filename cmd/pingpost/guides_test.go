@@ -275,6 +275,14 @@ func TestDeployGuide(t *testing.T) {
 	}
 	r.replace = strings.NewReplacer(ports...)
 	out := r.follow(t, "how-to/deploy.md")
+	for _, name := range []string{"platform-keys", "lead-vault-kek", "database-url"} {
+		if info, err := os.Stat(filepath.Join(r.dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v (%v), want 0600", name, info.Mode(), err)
+		}
+	}
+	if strings.Contains(out, "warning") {
+		t.Errorf("deploy.md prints a warning: %s", out)
+	}
 	for _, part := range []string{`"lead_keys":"ok"`, "/invite/"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("deploy.md does not print %s: %s", part, out)

@@ -318,7 +318,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			if old := under("vault", "v1") + under("vault", "v2"); old > 0 {
 				t.Errorf("%d leads use an old version", old)
 			}
-			if out := f.run(t, step, "keys expire --keep-days 35", devvault.Expire); !strings.HasPrefix(out, "Deleted all key versions before v3.") {
+			if out := f.run(t, step, "keys expire --keep-days 35 --yes", devvault.Expire); !strings.HasPrefix(out, "Deleted all key versions before v3.") {
 				t.Errorf("expire: %s", out)
 			}
 		}},

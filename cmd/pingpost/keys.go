@@ -121,7 +121,10 @@ type statusView struct {
 }
 
 func keysStatus() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Show how many leads and secrets use each key", Args: noArgs}
+	c := &cobra.Command{
+		Use: "status", Short: "Show how many leads and secrets use each key", Args: noArgs,
+		Long: `Show how many leads and secrets use each key. Exits with 1 if a key that they need is not configured.`,
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
@@ -130,12 +133,33 @@ func keysStatus() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(c.OutOrStdout(), v)
+				err = printJSON(c.OutOrStdout(), v)
+			} else {
+				err = v.print(c.OutOrStdout())
 			}
-			return v.print(c.OutOrStdout())
+			return errors.Join(err, v.missing())
 		})
 	}
 	return c
+}
+
+// missing returns an error if a key that leads or secrets need is not configured.
+func (v statusView) missing() error {
+	var keys []string
+	for _, one := range v.LeadKeys {
+		if !one.Readable {
+			keys = append(keys, one.Wrapper+" "+one.Version)
+		}
+	}
+	for _, one := range v.Platform {
+		if !one.Configured {
+			keys = append(keys, "platform key "+one.ID)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return errors.New("leads or secrets need keys that are not configured here: " + strings.Join(keys, ", "))
 }
 
 func (k *keyServices) status(ctx context.Context) (statusView, error) {

@@ -28,22 +28,32 @@ func keysExpire() *cobra.Command {
 		Args:  noArgs,
 		Long: `Delete the versions of the key in Vault that were replaced at least the given number of days ago. Leads
 in backups from before that can then never be decrypted. Nothing is deleted if a lead in the database still
-needs one of these versions.`,
+needs one of these versions. The command shows the versions and asks for a confirmation, unless --yes is
+set.`,
 	}
 	flags := newDBFlags(c)
 	keep := c.Flags().Int("keep-days", 0, fmt.Sprintf("delete versions that were replaced at least `DAYS` days ago, %d to %d; use at least the age of the oldest backup that must stay readable", minKeepDays, maxKeepDays))
+	yes := yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *keep < minKeepDays || *keep > maxKeepDays {
 			return usageError{fmt.Errorf("--keep-days is required: enter a number from %d to %d", minKeepDays, maxKeepDays)}
 		}
 		return withKeys(c, flags, devvault.Expire, func(k *keyServices) error {
-			before, err := k.expire(c.Context(), *keep)
+			versions, before, err := k.expirable(c.Context(), *keep)
 			if err != nil {
 				return err
 			}
 			if before == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "Nothing was deleted. No version was replaced that long ago.")
 				return nil
+			}
+			what := fmt.Sprintf("This deletes all key versions before v%d. Leads in older backups can then no longer be decrypted.",
+				before)
+			if err := confirm(c, *yes, what); err != nil {
+				return err
+			}
+			if err := k.expire(c.Context(), versions, before); err != nil {
+				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Deleted all key versions before v%d. Leads in older backups can no longer be decrypted.\n", before)
 			return nil
@@ -52,31 +62,32 @@ needs one of these versions.`,
 	return c
 }
 
-// expire deletes the versions of the key that were replaced at least the given number of days ago. It
-// returns the oldest remaining version, or 0 if there was nothing to delete.
-func (k *keyServices) expire(ctx context.Context, days int) (before int, err error) {
+// expirable returns the versions of the key, and the oldest one that was current in the given number of
+// days. The older ones can be deleted. It returns 0 if there is nothing to delete.
+func (k *keyServices) expirable(ctx context.Context, days int) (versions transit.Versions, before int, err error) {
 	vault := k.wrappers.Vault
 	if vault == nil {
-		return 0, errNoVault
+		return versions, 0, errNoVault
 	}
-	versions, err := vault.Versions(ctx)
-	if err != nil {
-		return 0, err
+	if versions, err = vault.Versions(ctx); err != nil {
+		return versions, 0, err
 	}
 	before = versions.CurrentAt(clock.System{}.Now().Add(-time.Duration(days) * 24 * time.Hour))
 	if before <= max(versions.MinAvailable, 1) {
-		return 0, nil
+		return versions, 0, nil
 	}
-	if err := k.checkUnused(ctx, before); err != nil {
-		return 0, err
-	}
-	if err := vault.Expire(ctx, versions, before); err != nil {
-		return 0, err
+	return versions, before, k.checkUnused(ctx, before)
+}
+
+// expire deletes the versions of the key before the given one.
+func (k *keyServices) expire(ctx context.Context, versions transit.Versions, before int) error {
+	if err := k.wrappers.Vault.Expire(ctx, versions, before); err != nil {
+		return err
 	}
 	if err := k.auditAction(ctx, "keys.expire", map[string]any{"before": fmt.Sprintf("v%d", before)}); err != nil {
-		return 0, fmt.Errorf("the versions before v%d were deleted, but this was not recorded in the audit log: %w", before, err)
+		return fmt.Errorf("the versions before v%d were deleted, but this was not recorded in the audit log: %w", before, err)
 	}
-	return before, nil
+	return nil
 }
 
 // checkUnused returns an error if a stored lead needs a version of the key before the given one.

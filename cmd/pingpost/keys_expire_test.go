@@ -23,7 +23,7 @@ func TestExpiredKeysCloseOldBackups(t *testing.T) {
 	keys := func(role string, args ...string) outcome {
 		return call(t, "", slices.Concat(o.env, as(role)), append([]string{"keys"}, args...)...)
 	}
-	expire := func(days string) outcome { return keys(devvault.Expire, "expire", "--keep-days", days) }
+	expire := func(days string) outcome { return keys(devvault.Expire, "expire", "--keep-days", days, "--yes") }
 	reveal := func(env []string, lead string) outcome {
 		return call(t, "", env, "lead", "reveal", lead, "--field", "email", "--reason", "legal")
 	}
@@ -54,12 +54,16 @@ func TestExpiredKeysCloseOldBackups(t *testing.T) {
 	if got := reveal(restored, lead.id).ok(t); got != personal+"\n" || audited() != 0 {
 		t.Errorf("before the deletion: got %q, and %d audit events", got, audited())
 	}
-	keys(devvault.Rotate, "expire", "--keep-days", "30").fails(t, 1, "denied")
+	keys(devvault.Rotate, "expire", "--keep-days", "30", "--yes").fails(t, 1, "denied")
 	for _, days := range []string{"0", "-1", "36501"} {
 		expire(days).fails(t, 2, "--keep-days")
 	}
 	keys(devvault.Expire, "expire").fails(t, 2, "--keep-days")
 
+	keys(devvault.Expire, "expire", "--keep-days", "30").unconfirmed(t, "v2")
+	if got := reveal(restored, lead.id).ok(t); got != personal+"\n" || audited() != 0 {
+		t.Errorf("without a confirmation: got %q, and %d audit events", got, audited())
+	}
 	if out := expire("30").ok(t); out != "Deleted all key versions before v2. Leads in older backups can no longer be decrypted.\n" {
 		t.Errorf("printed %s", out)
 	}

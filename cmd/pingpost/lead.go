@@ -194,12 +194,13 @@ func leadErase() *cobra.Command {
 		Use: "erase LEAD", Short: "Permanently erase the personal data of a lead",
 		Long: `Permanently erase the personal data of a lead: its contact record, key, lookup digests, postcodes,
 consent details, ping and notes. The lead's ID, price, ledger entries, and the fact and time of consent
-stay. This cannot be undone.`,
+stay. This cannot be undone. The command shows the lead and asks for a confirmation, unless --yes is set.`,
 		Args: exactly(1, "the lead's ID, which starts with ld_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons))
 	note := c.Flags().String("note", "", "a note about the reason, which must not identify the consumer; required for the reason other")
+	yes := yesFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
 		if err != nil {
@@ -208,8 +209,20 @@ stay. This cannot be undone.`,
 		if *reason == "" {
 			return usageError{errors.New("--reason is required")}
 		}
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			r, err := s.Erase(c.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.ErasureReason(*reason), Note: *note})
+		erasure, err := privacy.Erasure{Lead: lead, Reason: models.ErasureReason(*reason), Note: *note}.Check()
+		if err != nil {
+			return err
+		}
+		return flags.leadData(c.Context(), func(d leadData) error {
+			l, err := leads.NewReader(d.db, d.platform, clock.System{}).Get(c.Context(), scope.System, lead)
+			if err != nil {
+				return noLead(err)
+			}
+			if err := confirm(c, *yes, fmt.Sprintf("This erases the personal data of the lead %s from %s, received at %s.",
+				args[0], l.PartnerName, l.ReceivedAt.Format(time.RFC3339))); err != nil {
+				return err
+			}
+			r, err := d.privacy.Erase(c.Context(), scope.System, erasure)
 			if err != nil {
 				return noLead(err)
 			}

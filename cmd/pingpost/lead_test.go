@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +32,24 @@ func leadCommands(t *testing.T, p *platform) {
 	reveal(noLead, "--field", "email", "--reason", "legal").rejected(t, "not_found/lead")
 	p.on(t, "lead", "show", noLead).rejected(t, "not_found/lead")
 	erase := func(reason string) outcome {
-		return p.on(t, "lead", "erase", delivered.id, "--reason", reason, "--json")
+		return p.on(t, "lead", "erase", delivered.id, "--reason", reason, "--yes", "--json")
 	}
 	erase("curiosity").rejected(t, "invalid/reason")
+	p.on(t, "lead", "erase", delivered.id, "--reason", "curiosity").rejected(t, "invalid/reason")
+	p.on(t, "lead", "erase", noLead, "--reason", "request").rejected(t, "not_found/lead")
+	p.on(t, "lead", "erase", delivered.id, "--reason", "request").unconfirmed(t, delivered.id)
+	for _, answer := range []string{"", "no\n", "y\n", "yes, please\n"} {
+		if o := p.inTerminal(t, answer, "lead", "erase", delivered.id, "--reason", "request"); o.code != 2 {
+			t.Errorf("the answer %q: exit code %d, want 2: %s", answer, o.code, o.stdout)
+		}
+	}
+	if v := printed[leadView](t, p.on(t, "lead", "show", delivered.id, "--json")); v.State != "delivered" {
+		t.Fatalf("without a confirmation, the lead is %s", v.State)
+	}
+	confirmed := p.partner(1).deliver(t)
+	if o := p.inTerminal(t, "yes\n", "lead", "erase", confirmed.id, "--reason", "request"); o.code != 0 || !strings.Contains(o.stdout, "Erased "+confirmed.id) {
+		t.Errorf("confirmed in a terminal: exit code %d: %s", o.code, o.stdout)
+	}
 	receipt := printed[map[string]string](t, erase("request"))
 	if keys := slices.Sorted(maps.Keys(receipt)); !slices.Equal(keys, []string{"erasedAt", "leadId", "receipt"}) {
 		t.Errorf("the receipt has the keys %v", keys)
@@ -42,7 +58,7 @@ func leadCommands(t *testing.T, p *platform) {
 		t.Errorf("got %v", receipt)
 	}
 	listed := printed[[]erasureView](t, p.on(t, "erasures", "list", "--json"))
-	if len(listed) == 0 || listed[0].LeadID != delivered.id || listed[0].Receipt != receipt["receipt"] || listed[0].Reason != models.EraseForRequest {
+	if len(listed) < 2 || listed[0].LeadID != delivered.id || listed[0].Receipt != receipt["receipt"] || listed[0].Reason != models.EraseForRequest {
 		t.Errorf("got %+v", listed)
 	}
 	erase("request").rejected(t, "conflict/erased")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 
@@ -30,7 +31,11 @@ func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 }
 
 func migrateUp() *cobra.Command {
-	c := &cobra.Command{Use: "up", Short: "Apply pending migrations", Args: noArgs}
+	c := &cobra.Command{
+		Use: "up", Short: "Apply pending migrations", Args: noArgs,
+		Long: `Apply pending migrations. If the schema is newer than this program, nothing is applied. The command then
+exits with 0 if this program works with the schema, and with 1 if it does not.`,
+	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.asOwner(func(db *sql.DB) error {
@@ -38,13 +43,26 @@ func migrateUp() *cobra.Command {
 			for _, name := range applied {
 				fmt.Fprintln(c.OutOrStdout(), "applied", name)
 			}
-			if err == nil && len(applied) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "the schema is up to date")
+			if err != nil || len(applied) > 0 {
+				return err
 			}
-			return err
+			schema, err := migrations.ReadSchema(c.Context(), db)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), upToDate(schema))
+			return nil
 		})
 	}
 	return c
+}
+
+// upToDate says why no migration was applied.
+func upToDate(s migrations.Schema) string {
+	if s.IsNewer() {
+		return fmt.Sprintf("nothing was applied: the schema has version %d, which is newer than this program, but works with it", s.Version)
+	}
+	return "the schema is up to date"
 }
 
 func migrateStatus() *cobra.Command {
@@ -65,7 +83,7 @@ func migrateStatus() *cobra.Command {
 				if s.Applied {
 					state = "applied"
 				}
-				rows = append(rows, []any{s.Version, s.Name, state})
+				rows = append(rows, []any{s.Version, cmp.Or(s.Name, "unknown to this program"), state})
 			}
 			return printTable(c.OutOrStdout(), "VERSION\tMIGRATION\tSTATE", rows)
 		})

@@ -101,6 +101,7 @@ func personFind() *cobra.Command {
 type requestFlags struct {
 	*termFlags
 	identity, note, reference, received string
+	yes                                 *bool // the flag --yes of an erasure; nil for an export
 }
 
 func newRequestFlags(c *cobra.Command) *requestFlags {
@@ -148,6 +149,11 @@ func (f *requestFlags) run(
 		return err
 	}
 	return flags.privacy(c.Context(), func(s *privacy.Service) error {
+		if f.yes != nil {
+			if err := confirmPerson(c, s, *f.yes, person); err != nil {
+				return err
+			}
+		}
 		r, err := f.create(c.Context(), s, kind, person)
 		if err != nil {
 			return err
@@ -165,6 +171,20 @@ func (f *requestFlags) run(
 		_, err = io.WriteString(c.OutOrStdout(), text)
 		return err
 	})
+}
+
+// confirmPerson shows which leads an erasure erases, and asks the user to confirm it, if there are any.
+func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.Person) error {
+	found, err := s.FindPerson(c.Context(), person)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	var what strings.Builder
+	fmt.Fprintf(&what, "This erases the personal data of %s:", counted(int64(len(found)), "lead"))
+	for _, l := range found {
+		fmt.Fprintf(&what, "\n  %s of the partner %s", id.Format(id.Lead, l.ID), id.Format(id.Partner, l.Partner))
+	}
+	return confirm(c, yes, what.String())
 }
 
 // requestView is the result of an export or erasure in command output.
@@ -231,10 +251,12 @@ func personErase() *cobra.Command {
 	c := &cobra.Command{
 		Use: "erase", Short: "Permanently erase the personal data of all leads of a person", Args: noArgs,
 		Long: "Permanently erase the personal data of all leads of a person at all partners. This cannot be undone.\n" +
-			"The command creates a privacy request, which records the erasure. " + termHelp,
-		Example: "  pingpost person erase --by email --identity reply < address.txt",
+			"The command creates a privacy request, which records the erasure. It shows the leads and asks for a\n" +
+			"confirmation, unless --yes is set. " + termHelp,
+		Example: "  pingpost person erase --by email --identity reply --yes < address.txt",
 	}
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), newRequestFlags(c)
+	f.yes = yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return f.run(c, flags, models.RequestErasure, func(s *privacy.Service, r privacy.Request) (any, string, error) {
 			if err := s.EraseRequest(c.Context(), r.ID); err != nil {

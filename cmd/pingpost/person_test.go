@@ -56,7 +56,12 @@ func personCommands(t *testing.T, p *platform) {
 		t.Error("an export of nothing leaves a file")
 	}
 
-	erased := printed[requestView](t, person(personal, "erase", "--identity", "document", "--received", time.Now().UTC().Format(time.DateOnly), "--json"))
+	unconfirmed := person(personal, "erase", "--identity", "document")
+	unconfirmed.unconfirmed(t, first.id, second.id)
+	if left := printed[[]personLeadView](t, person(personal, "find", "--json")); len(left) != len(found) || strings.Contains(unconfirmed.stderr, "pr_") {
+		t.Errorf("an unconfirmed erasure left %v, and printed %s", left, unconfirmed.stderr)
+	}
+	erased := printed[requestView](t, person(personal, "erase", "--identity", "document", "--received", time.Now().UTC().Format(time.DateOnly), "--yes", "--json"))
 	if erased.Leads != len(found) || len(erased.Receipts) != len(found) || erased.Receipts[0].ErasedAt == nil || len(erased.Receipts[0].Receipt) != 64 {
 		t.Errorf("got %+v", erased)
 	}

@@ -132,13 +132,13 @@ func TestErasuresInRestoredDatabases(t *testing.T) {
 	t.Parallel()
 	o := newOriginal(t)
 	erasedBefore := o.client.deliver(t)
-	call(t, "", o.env, "lead", "erase", erasedBefore.id, "--reason", "request").ok(t)
+	call(t, "", o.env, "lead", "erase", erasedBefore.id, "--reason", "request", "--yes").ok(t)
 	toPoint := o.server.BaseBackup(t, true) // the other leads are only in the archived WAL
 	erased, other := o.client.deliver(t), o.client.deliver(t)
 	o.server.RestorePoint(t, "before the erasure")
 	toBackup := o.server.BaseBackup(t, false)
 	dump := o.dump(t)
-	call(t, "", o.env, "lead", "erase", erased.id, "--reason", "request").ok(t)
+	call(t, "", o.env, "lead", "erase", erased.id, "--reason", "request", "--yes").ok(t)
 
 	for name, restore := range map[string]func(t *testing.T) *testkit.Database{
 		"dump":          func(t *testing.T) *testkit.Database { return o.restoreDump(t, dump) },
@@ -169,7 +169,7 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	for _, lead := range []string{erased, other} {
 		reveal(lead).rejected(t, ahead)
 	}
-	call(t, "", env, "lead", "erase", other, "--reason", "legal").rejected(t, ahead)
+	call(t, "", env, "lead", "erase", other, "--reason", "legal", "--yes").rejected(t, ahead)
 	call(t, "", env, "keys", "rewrap").rejected(t, ahead)
 	call(t, "", env, "keys", "reseal").rejected(t, ahead)
 	call(t, "", env, "erasures", "verify").rejected(t, ahead)
@@ -281,7 +281,7 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 		t.Errorf("the same post again: got %d %s", status, answer)
 	}
 	added := partner.deliver(t)
-	for _, command := range []string{"keys status", "keys rewrap", "keys reseal", "erasures verify", "audit verify", "lead erase " + erased.id + " --reason request"} {
+	for _, command := range []string{"keys status", "keys rewrap", "keys reseal", "erasures verify", "audit verify", "lead erase " + erased.id + " --reason request --yes"} {
 		call(t, "", env, strings.Fields(command)...).ok(t)
 	}
 	if got := call(t, "", env, "lead", "reveal", added.id, "--field", "email", "--reason", "legal").ok(t); got != personal+"\n" {
@@ -315,7 +315,7 @@ func TestUnusableBucket(t *testing.T) {
 			partner.deliver(t)
 			const unavailable = "unavailable/journal_unavailable"
 			call(t, "", env, "lead", "reveal", lead.id, "--field", "email", "--reason", "legal").rejected(t, unavailable)
-			call(t, "", env, "lead", "erase", lead.id, "--reason", "legal").rejected(t, unavailable)
+			call(t, "", env, "lead", "erase", lead.id, "--reason", "legal", "--yes").rejected(t, unavailable)
 			call(t, "", env, "keys", "rewrap").rejected(t, unavailable)
 			if log := process.stdout.String(); strings.Contains(log, "secret-of-tests") || !strings.Contains(log, "erasure journal unusable") {
 				t.Errorf("log: %s", log)

@@ -63,6 +63,9 @@ func daysText(days int) string {
 	return counted(int64(days), "day")
 }
 
+const nodesNeedPeriods = "All nodes must have these periods in their configuration. A running node with longer periods " +
+	"puts them into effect again within seconds."
+
 func retentionPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan", Short: "Show how many leads the configured retention periods would erase now", Args: noArgs,
@@ -83,6 +86,7 @@ data. The command changes nothing. A lead under a legal hold is counted, but not
 				return err
 			}
 			fmt.Fprintln(c.OutOrStdout(), "\nThe configured periods are not all in effect. To put them into effect, run: pingpost retention run --yes")
+			fmt.Fprintln(c.OutOrStdout(), nodesNeedPeriods)
 			return nil
 		})
 	}
@@ -99,11 +103,11 @@ func retentionRun() *cobra.Command {
 	c := &cobra.Command{
 		Use: "run", Short: "Put the configured retention periods into effect, and erase the leads whose period has passed", Args: noArgs,
 		Long: `Print the plan, put the configured retention periods into effect, and erase the leads whose period has
-passed. This cannot be undone. Without --yes, the command only prints the plan. You can stop the command
-at any time. A node then continues.`,
+passed. This cannot be undone. The command asks for a confirmation, unless --yes is set. You can stop the
+command at any time. A node then continues. All nodes need the same periods in their configuration,
+because a running node puts its own longer periods into effect again.`,
 	}
-	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	yes := c.Flags().Bool("yes", false, "erase the leads in the plan")
+	flags, asJSON, yes := newDBFlags(c), jsonFlag(c), yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.privacy(c.Context(), func(s *privacy.Service) error {
 			p, err := s.PlanRetention(c.Context(), 0)
@@ -115,9 +119,12 @@ at any time. A node then continues.`,
 					return err
 				}
 			}
-			if !*yes {
-				fmt.Fprintln(c.ErrOrStderr(), "Nothing was erased. To erase the leads in the plan, add --yes.")
-				return nil
+			what := "This erases the leads in the plan."
+			if !p.Applied() {
+				what = "This puts the configured periods into effect and erases the leads in the plan.\n" + nodesNeedPeriods
+			}
+			if err := confirm(c, *yes, what); err != nil {
+				return err
 			}
 			return applyRetention(c.Context(), s, p, c.OutOrStdout(), *asJSON)
 		})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pingpost/pingpost/internal/devstack"
 )
 
 // retentionCommands shows and carries out the periods that `pingpost dev` was started with. They are in
@@ -21,9 +23,16 @@ func retentionCommands(t *testing.T, p *platform) {
 		t.Errorf("got plan %s, want %s", got, want)
 	}
 	p.on(t, "retention", "plan").ok(t)
-	if o := p.on(t, "retention", "run"); o.ok(t) == "" || !strings.Contains(o.stderr, "--yes") {
-		t.Errorf("got %+v, want the plan and a hint", o)
+	unconfirmed := p.on(t, "retention", "run")
+	if unconfirmed.unconfirmed(t); unconfirmed.stdout == "" {
+		t.Error("a run without a confirmation does not print the plan")
 	}
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorter := p.production(t, "PINGPOST_RETENTION_CONTACT_DAYS=3649", "PINGPOST_PRIVACY_ERASURE_JOURNAL="+running.ErasureJournal)
+	call(t, "", shorter, "retention", "run").unconfirmed(t, "All nodes must have these periods")
 	if v := printed[erasedView](t, p.on(t, "retention", "run", "--yes", "--json")); len(v.Contact)+len(v.Consent) != 0 {
 		t.Errorf("erased %+v", v)
 	}

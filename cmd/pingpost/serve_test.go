@@ -275,6 +275,7 @@ func emptyDatabase(t *testing.T, p *platform) {
 	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "pending") {
 		t.Errorf("printed %s", table)
 	}
+	newerSchema(t, owner, app)
 
 	node, api, _ := serve(t, app)
 	call(t, "", app, "partner", "create", "fresh-leads").ok(t)
@@ -313,5 +314,30 @@ func configurationCommands(t *testing.T, p *platform) {
 	withoutKEK := call(t, "", append(env, "LEAD_VAULT_KEK="), "config", "check").ok(t)
 	if !strings.Contains(withoutKEK, "warning:") {
 		t.Errorf("printed %s", withoutKEK)
+	}
+	readableSecret(t, env)
+}
+
+// readableSecret puts the local key into a file, and then lets other users read it.
+func readableSecret(t *testing.T, env []string) {
+	t.Helper()
+	_, kek, _ := strings.Cut(env[2], "=")
+	file := filepath.Join(folder(t), "lead-vault-kek")
+	if err := os.WriteFile(file, []byte(kek), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "LEAD_VAULT_KEK=", "LEAD_VAULT_KEK_FILE="+file)
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o644: true} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if out := call(t, "", env, "config", "check").ok(t); strings.Contains(out, "keys.local_kek") != want {
+			t.Errorf("mode %o: config check printed %s", mode, out)
+		}
+		node, _, _ := serve(t, env)
+		if log := node.stdout.String(); strings.Contains(log, `"setting":"keys.local_kek"`) != want {
+			t.Errorf("mode %o: serve logged %s", mode, log)
+		}
+		node.stop(t, syscall.SIGTERM)
 	}
 }

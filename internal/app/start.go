@@ -74,6 +74,9 @@ func (a *App) inspect(ctx context.Context) error {
 		return fmt.Errorf("the role %q owns tables or is a superuser, so it can bypass its grants: use the role pingpost_app (see docs/how-to/deploy.md)",
 			state.Role)
 	}
+	if state.Schema.IsNewer() {
+		a.log.Warn("the schema is newer than this program, which works with it", "schema", state.Schema.Version)
+	}
 	return nil
 }
 

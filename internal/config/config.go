@@ -59,7 +59,8 @@ type Config struct {
 	Log       Log
 	Node      Node
 
-	needed []Section // if empty, all sections are needed
+	needed      []Section         // if empty, all sections are needed
+	secretFiles map[string]string // maps the path of each secret that is in a file to the name of the file
 }
 
 // Defaults returns the default configuration of a profile.

@@ -32,6 +32,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	cfg := Defaults(src.Defaults)
 	cfg.needed = slices.Clone(src.Need)
 	r := &reader{
+		file:    src.File,
 		parts:   cfg.parts(),
 		given:   make(map[string]any),
 		origins: make(map[string]string),
@@ -49,6 +50,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 			r.assign(p.path(f), f)
 		}
 	}
+	cfg.secretFiles = r.secretFiles
 	earlier := r.problems
 	for _, p := range problemsOf(cfg.Validate()) {
 		generated := p.missing && src.Defaults == Dev
@@ -75,11 +77,14 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 
 // reader merges the file and the environment, and records the origin of each value.
 type reader struct {
+	file     string // path of the YAML file, or ""
 	parts    []part
 	given    map[string]any    // by path: a string, or a []string from a list in the file
 	origins  map[string]string // by path, list items included
 	read     func(string) ([]byte, error)
 	problems Problems
+
+	secretFiles map[string]string // as in Config
 }
 
 func (r *reader) report(path, origin, text string) {
@@ -102,6 +107,8 @@ func (r *reader) assign(path string, f field) {
 	given := r.given[path]
 	if f.secret && r.given[path+fileSuffix] != nil {
 		given = r.secretFile(path)
+	} else if f.secret && strings.HasPrefix(r.origins[path], r.file+":") { // not from a variable
+		r.inFile(path, r.file)
 	}
 	if given == nil {
 		return
@@ -132,7 +139,16 @@ func (r *reader) secretFile(path string) any {
 		r.report(path, origin, "the file named here is empty")
 		return nil
 	}
+	r.inFile(path, name)
 	return content
+}
+
+// inFile records the file that contains a secret.
+func (r *reader) inFile(path, name string) {
+	if r.secretFiles == nil {
+		r.secretFiles = make(map[string]string)
+	}
+	r.secretFiles[path] = name
 }
 
 // reason returns the operating system's error without the name of the file, because a user may have

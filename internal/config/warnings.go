@@ -28,6 +28,7 @@ func (c *Config) Warnings() Problems {
 	if c.needs(SectionLimits) {
 		c.Limits.warn(&ps)
 	}
+	c.warnReadable(&ps)
 	ps.sort()
 	return ps
 }

@@ -107,7 +107,7 @@ func (db *DB) Close() {
 // State is the state of the database. `serve` checks it at startup, and /readyz checks it after that.
 type State struct {
 	Clock      time.Time // time of the database's clock
-	Schema     int64     // the newest migration applied
+	Schema     migrations.Schema
 	Role       string
 	OwnsTables bool // whether the role can bypass its grants
 	Encoding   string
@@ -125,8 +125,11 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	if err != nil {
 		return s, Translate(err)
 	}
-	s.Schema, err = schemaVersion(ctx, db.Pool)
-	return s, err
+	s.Schema, err = migrations.ReadSchema(ctx, db.SQL)
+	if isUnmigrated(err) {
+		return s, nil
+	}
+	return s, Translate(err)
 }
 
 // Commit commits a transaction that changes no rows, to check that the database accepts commits. If
@@ -151,30 +154,13 @@ func (db *DB) CheckWrites(ctx context.Context) error {
 // writeCheckSize is the number of bytes that CheckWrites stores.
 const writeCheckSize = 64 << 10
 
-func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
-	var v int64
-	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM schema_migrations WHERE is_applied`).Scan(&v)
-	if isUnmigrated(err) {
-		return 0, nil
-	}
-	return v, Translate(err)
-}
-
 // CheckSchema returns an error if this program cannot work with the database's schema. The error tells
 // operators what to do.
 func (s State) CheckSchema() error {
-	want, err := migrations.Latest()
-	if err != nil {
-		return err
-	}
 	if s.Encoding != "" && s.Encoding != migrations.Encoding {
 		return migrations.ErrEncoding
 	}
-	if s.Schema < want {
-		return fmt.Errorf("the schema has version %d, but this program needs %d: run `pingpost migrate up` with the owner's URL",
-			s.Schema, want)
-	}
-	return nil
+	return s.Schema.Check()
 }
 
 // OpenOwner opens a single connection for migrations, outside the pool.

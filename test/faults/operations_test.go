@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/test/node"
 )
 
@@ -30,6 +32,7 @@ func TestOperations(t *testing.T) {
 	t.Run("metrics", func(t *testing.T) { metrics(t, n) })
 	t.Run("ops listener only", func(t *testing.T) { opsListenerOnly(t, n) })
 	t.Run("old schema", func(t *testing.T) { oldSchema(t, n) })
+	t.Run("newer schema", func(t *testing.T) { newerSchema(t, n) })
 }
 
 func metrics(t *testing.T, n *node.Node) {
@@ -325,4 +328,31 @@ func oldSchema(t *testing.T, n *node.Node) {
 		t.Errorf("health checks of a node that is not ready were logged:\n%s", log)
 	}
 	n.CheckStopped(t)
+}
+
+// newerSchema applies migrations of a newer program while the node runs. If the newer program declares
+// that the node works with its schema, the node stays ready and another one starts. Otherwise not.
+func newerSchema(t *testing.T, n *node.Node) {
+	known, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := known + 1
+	n.DB.Exec(t, `INSERT INTO schema_migrations (version_id, is_applied) VALUES ($1, true)`, later)
+	n.DB.Exec(t, `INSERT INTO schema_requirements (version, oldest_program) VALUES ($1, $2)`, later, known)
+	n.CheckReadiness(t, "/readyz")
+	lines := n.Log.Count("the schema is newer")
+	n.StartPeer(t).Close(t)
+	if got := n.Log.Count("the schema is newer"); got != lines+1 {
+		t.Errorf("the node logs the newer schema %d times, want once", got-lines)
+	}
+
+	n.DB.Exec(t, `UPDATE schema_requirements SET oldest_program = version WHERE version = $1`, later)
+	n.CheckReadiness(t, "/readyz", "schema")
+	n.CheckReadiness(t, "/readyz/ping")
+	if _, err := n.TryStartPeer(t); err == nil || !strings.Contains(err.Error(), fmt.Sprint(later)) {
+		t.Errorf("got %v, want an error that names the version %d", err, later)
+	}
+	n.DB.Exec(t, `DELETE FROM schema_migrations WHERE version_id = $1`, later)
+	n.CheckReadiness(t, "/readyz")
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+var errUnconfirmed = usageError{errors.New(
+	"nothing was changed, because the command was not confirmed. To confirm it, add --yes")}
+
+// yesFlag adds the flag --yes to a command that calls confirm.
+func yesFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("yes", false, "confirm the command, which cannot be undone")
+}
+
+// confirm prints what a command will do. Unless the flag --yes is set, it asks the user to confirm it. If
+// standard input is not a terminal, it returns a usage error instead.
+func confirm(c *cobra.Command, yes bool, what string) error {
+	fmt.Fprintln(c.ErrOrStderr(), what)
+	if yes {
+		return nil
+	}
+	if !interactive(c.InOrStdin()) {
+		return errUnconfirmed
+	}
+	fmt.Fprint(c.ErrOrStderr(), "This cannot be undone. Type yes to continue: ")
+	answer, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 64)).ReadString('\n')
+	if err != nil || strings.TrimSpace(answer) != "yes" {
+		return errUnconfirmed
+	}
+	return nil
+}
+
+// interactive reports whether a user can answer a question. It is also true for /dev/null, which then
+// answers nothing.
+func interactive(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// inPseudoTerminal runs its arguments in a pseudo-terminal. The standard input of the script is what the user
+// types. It exits with the code of the command.
+const inPseudoTerminal = `
+import os, pty, sys
+sys.exit(pty.spawn(sys.argv[1:]) >> 8)
+`
+
+// inTerminal runs a command in a terminal, in which the user types the answer. The outcome's stdout contains
+// everything that the terminal shows.
+func (p *platform) inTerminal(t *testing.T, answer string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	args = append(append([]string{"-c", inPseudoTerminal, binary}, args...), "--data-dir", p.dir)
+	cmd := exec.CommandContext(ctx, "python3", args...)
+	const endOfInput = "\x04" // Ctrl-D
+	cmd.Env, cmd.Stdin = environ(), strings.NewReader(answer+endOfInput)
+	shown, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ctx.Err() != nil) {
+		t.Fatalf("%v: %s", err, shown)
+	}
+	return outcome{stdout: string(shown), code: cmd.ProcessState.ExitCode()}
+}
+
+// unconfirmed fails the test unless the command stopped with exit code 2, because it was not confirmed. Before
+// that, it must have printed what it would do, with the given parts.
+func (o outcome) unconfirmed(t *testing.T, parts ...string) {
+	t.Helper()
+	if o.code != 2 {
+		t.Errorf("exit code %d, want 2: %s%s", o.code, o.stdout, o.stderr)
+	}
+	for _, part := range append(parts, "--yes") {
+		if !strings.Contains(o.stderr, part) {
+			t.Errorf("%q is not in %s", part, o.stderr)
+		}
+	}
+}
+
+// keysStatusReportsMissingKeys configures other keys than those that the platform's leads and secrets need.
+func keysStatusReportsMissingKeys(t *testing.T, p *platform) {
+	p.partner(1).deliver(t)
+	call(t, "", p.production(t), "keys", "status").ok(t)
+	for setting, key := range map[string]string{
+		"LEAD_VAULT_KEK=" + aKEK:           "local ",
+		"PINGPOST_PLATFORM_KEYS=" + newKey: "platform key ",
+	} {
+		for _, format := range [][]string{nil, {"--json"}} {
+			o := call(t, "", p.production(t, setting), append([]string{"keys", "status"}, format...)...)
+			if o.code != 1 || !strings.Contains(o.stderr, key) || !strings.Contains(o.stdout, "local") {
+				t.Errorf("exit code %d, want 1 and the name of the %skey: %s%s", o.code, key, o.stdout, o.stderr)
+			}
+		}
+	}
+}

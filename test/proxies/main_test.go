@@ -1,0 +1,10 @@
+// Package proxies tests the configuration files in deploy with the programs that they are for.
+package proxies
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
