@@ -104,13 +104,13 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	states["platform_keys"] = a.platformKeys()
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK
 	if a.api != nil { // otherwise the node stores no leads
-		states["key_wrapper"] = a.keys.state()
+		states["key_wrapper"], states["wrapping_key"] = a.keys.state(), stateUnknown
 	}
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not respond", stateUnknown, stateUnknown, stateUnknown, stateUnknown
+		states["database"], states["commits"], states["schema"], states["clock"] = "does not respond", stateUnknown, stateUnknown, stateUnknown
 		return states
 	}
 	switch {
@@ -122,7 +122,9 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	if err := state.CheckSchema(); err != nil {
 		states["schema"] = err.Error()
 	}
-	states["lead_keys"] = a.leadKeysState(ctx)
+	if keys := a.checkWrappingKeys(ctx); a.api != nil {
+		states["wrapping_key"] = keys.own
+	}
 	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
 		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
 	}
@@ -163,10 +165,14 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 
 // warnings returns problems that do not affect pings and posts.
 func (a *App) warnings() map[string]string {
+	all := map[string]string{}
 	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
-		return map[string]string{"erasure_journal": state}
+		all["erasure_journal"] = state
 	}
-	return nil
+	if missing := a.wrappingKeys.last.Load().missing; missing != "" {
+		all["lead_keys"] = missing
+	}
+	return all
 }
 
 // firstFew lists up to three names, followed by the number of further names: "a, b, c and 2 more".

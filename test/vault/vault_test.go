@@ -27,7 +27,7 @@ type vaultNode struct {
 // withVault makes a node use Vault instead of the local key.
 func withVault(v *testkit.Vault, address string) node.Option {
 	return func(n *node.Node) {
-		n.Config.Keys.Local = ""
+		n.Config.Keys.Local = nil
 		n.Config.Vault.Address = "http://" + address
 		n.Config.Vault.RoleID, n.Config.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
 		n.Config.Vault.Timeout = time.Second
