@@ -88,8 +88,8 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	}
 	second := d.partner(0).deliver(t)
 	status := keys("status")
-	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +$`).MatchString(status) ||
-		!regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
+	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +yes +$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^vault +v1 +1 +yes +writes$`).MatchString(status) {
 		t.Errorf("status:\n%s", status)
 	}
 	if out := keys("rewrap"); out != "1 lead moved to vault v1\n" {
@@ -102,8 +102,8 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	d.stop(t, syscall.SIGTERM)
 
 	d = startDev(t, nil, "--data-dir", dir, "--vault") // a new Vault, into which the key is restored
-	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
-		strings.Contains(status, "local") {
+	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +yes +writes$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +0 +yes +$`).MatchString(status) {
 		t.Errorf("status at the end:\n%s", status)
 	}
 	// Resealing decrypts each lead, so it fails if any lead cannot be read.

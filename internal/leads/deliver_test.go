@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -60,18 +59,14 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 			KeyVersion: "1",
 			BodyDigest: []byte("body"),
 		},
-		WrappingKey: "1",
-		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
+		WrappingKey: p.Wrappers.Keys()[0].Key,
+		Event:       models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
 	}
 }
 
 func platform(t *testing.T) *testkit.Platform {
 	t.Helper()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
-	if _, err := p.Leads.RegisterKeys(t.Context(), []envelope.WrappingKey{{Wrapper: "local", Key: "1"}}); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return testkit.NewPlatform(t, testkit.NewDatabase(t))
 }
 
 // stored returns the numbers of leads, consents, ledger entries and events, such as "1/1/1/1". It also
