@@ -136,14 +136,11 @@ func (k *Keys) state() string {
 	return stateOK
 }
 
-const (
-	// wrappingKeysEvery is how long the result of checkWrappingKeys is cached.
-	wrappingKeysEvery   = 2 * time.Second
-	wrappingKeysTimeout = 500 * time.Millisecond
-)
+// wrappingKeysEvery is how long the result of checkWrappingKeys is cached.
+const wrappingKeysEvery = 2 * time.Second
 
-// wrappingKeys contains the result of checkWrappingKeys. While the database cannot be read, the last
-// result stays in use.
+// wrappingKeys contains the result of checkWrappingKeys. While another check is running, or the database
+// cannot be read, the last result stays in use.
 type wrappingKeys struct {
 	mu      sync.Mutex // held during a check
 	checked time.Time
@@ -160,20 +157,27 @@ type wrappingKeysState struct {
 // decrypted. If no key is registered yet, it registers the node's keys.
 func (a *App) checkWrappingKeys(ctx context.Context) wrappingKeysState {
 	k := &a.wrappingKeys
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := (clock.System{}).Now(); now.Sub(k.checked) >= wrappingKeysEvery {
-		ctx, cancel := context.WithTimeout(ctx, wrappingKeysTimeout)
-		defer cancel()
-		if uses, err := a.leads.Keys(ctx); err == nil {
-			missing := a.missingKeys(uses)
-			if own, err := a.ownKeyState(ctx, len(missing) == 0); err == nil {
-				k.checked = now
-				a.noteWrappingKeys(own, missing)
-			}
+	if k.mu.TryLock() {
+		defer k.mu.Unlock()
+		if now := (clock.System{}).Now(); now.Sub(k.checked) >= wrappingKeysEvery && a.readWrappingKeys(ctx) == nil {
+			k.checked = now
 		}
 	}
 	return *k.last.Load()
+}
+
+func (a *App) readWrappingKeys(ctx context.Context) error {
+	uses, err := a.leads.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	missing := a.missingKeys(uses)
+	own, err := a.ownKeyState(ctx, len(missing) == 0)
+	if err != nil {
+		return err
+	}
+	a.noteWrappingKeys(own, missing)
+	return nil
 }
 
 func (a *App) noteWrappingKeys(own string, missing []string) {

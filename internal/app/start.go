@@ -46,7 +46,9 @@ func (a *App) load(ctx context.Context) error {
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
 	_ = a.caps.Count(first) // caps take effect when a count succeeds; Run logs failures
-	a.checkWrappingKeys(ctx)
+	check, cancelCheck := context.WithTimeout(ctx, pingTimeout)
+	defer cancelCheck()
+	a.checkWrappingKeys(check)
 	a.tryCommit(ctx)
 	a.loaded.Store(true)
 	return nil
