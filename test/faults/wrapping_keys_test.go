@@ -131,3 +131,29 @@ func TestOnlyOneFirstNodeRegistersItsKey(t *testing.T) {
 		}
 	})
 }
+
+// A platform with leads from before keys were registered has no registered keys. A node that cannot
+// decrypt the leads registers nothing, even if it starts first.
+func TestUpgradedPlatformRegistersKeyThatReadsItsLeads(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	n.Deliver(t, n.Required, node.MinimalPost)
+	n.Close(t)
+	if _, err := n.Root.Exec(t.Context(), `DELETE FROM wrapping_keys`); err != nil {
+		t.Fatal(err)
+	}
+	stranger := n.StartPeer(t, withLocalKeys(node.NewKey()))
+	stranger.AwaitReadiness(t, "wrapping_key")
+	body := stranger.FreshPost(t, n.Required)
+	stranger.CheckUnavailable(t, stranger.Post(t, n.Required, body), spec.NotSaved)
+	if got := registeredKeys(t, n); len(got) != 0 {
+		t.Errorf("the first node registered %v, but cannot decrypt the leads", got)
+	}
+	n.StartAgain(t)
+	n.AwaitReadiness(t)
+	if got := registeredKeys(t, n); len(got) != 1 || got[0] != wrappingKey(t, n).String() {
+		t.Errorf("got registered keys %v, want %s", got, wrappingKey(t, n))
+	}
+	node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
+	stranger.CheckReadiness(t, "/readyz", "wrapping_key")
+}
