@@ -96,6 +96,7 @@ var granted = map[string]string{
 	"form_submissions":     "SELECT INSERT DELETE",
 	"saved_forms":          "SELECT INSERT UPDATE DELETE",
 	"vault_logins":         "SELECT INSERT DELETE",
+	"wrapping_keys":        "SELECT INSERT",
 	"audit_events":         "SELECT",
 }
 

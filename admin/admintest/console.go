@@ -83,6 +83,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Time:     clock.NewManual(testkit.StartTime()),
 		People:   map[models.Role]models.Staff{},
 	}
+	testkit.RegisterKeys(t, h.Database, testkit.LocalWrappers(t))
 	keys := testkit.PlatformKeys(t, 1)
 	h.StaffService = staff.NewService(h.DB, keys, h.Time, staff.Settings{
 		SecondFactor: k.SecondFactor, Idle: 30 * time.Minute, Lifetime: 12 * time.Hour,

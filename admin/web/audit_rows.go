@@ -71,6 +71,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"confirm":                        "confirm identity",
 	"console.deny":                   "open a page without access",
 	"disclosures.replace":            "replace disclosure text",
+	"keys.introduce":                 "register wrapping keys",
 	"keys.reseal":                    "reseal secrets and digests",
 	"keys.rewrap":                    "rewrap lead keys",
 	"keys.expire":                    "delete old versions of Vault key",

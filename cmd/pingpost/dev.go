@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/devstack"
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/staff"
@@ -190,7 +191,7 @@ func origin(addr string) string {
 func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
-	cfg.Keys.Local = config.Secret(s.Keys.LeadVaultKEK)
+	cfg.Keys.Local = []config.Secret{config.Secret(s.Keys.LeadVaultKEK)}
 	cfg.Privacy.ErasureJournal = s.ErasureJournal
 	useVault(cfg, s.Vault, devvault.Serve)
 	if cfg.HTTP.PublicURL == "" {
@@ -241,7 +242,15 @@ func createDemo(ctx context.Context, cfg *config.Config, s *devstack.Stack, c cl
 	if d.partners, err = s.SeedPartners(ctx, partners.NewService(db, keys, c), keys); err != nil {
 		return d, err
 	}
-	d.staff, err = s.Staff(ctx, staff.NewService(db, keys, c, staff.Settings{}))
+	if d.staff, err = s.Staff(ctx, staff.NewService(db, keys, c, staff.Settings{})); err != nil {
+		return d, err
+	}
+	// A data folder can change between the local key and Vault at each start.
+	wrappers, err := app.OpenKeysUnpooled(cfg, nil, c)
+	if err != nil {
+		return d, err
+	}
+	_, err = leads.NewStore(db.Pool).RegisterKeys(ctx, wrappers.Wrappers.Keys())
 	return d, err
 }
 

@@ -215,7 +215,7 @@ func TestHowToGuides(t *testing.T) {
 	})
 	var health strings.Builder
 	health.WriteString(r.follow(t, "how-to/monitor.md", "OPS_URL="+p.OpsURL, "OWNER_URL="+running.OwnerURL))
-	for _, part := range []string{`"lead_keys"`, "pingpost_ready", `pingpost_rate_card_version 4`} {
+	for _, part := range []string{`"wrapping_key"`, "pingpost_ready", `pingpost_rate_card_version 4`} {
 		if !strings.Contains(health.String(), part) {
 			t.Errorf("monitor.md does not show %s", part)
 		}
@@ -283,7 +283,7 @@ func TestDeployGuide(t *testing.T) {
 	if strings.Contains(out, "warning") {
 		t.Errorf("deploy.md prints a warning: %s", out)
 	}
-	for _, part := range []string{`"lead_keys":"ok"`, "/invite/"} {
+	for _, part := range []string{`"wrapping_key":"ok"`, "/invite/"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("deploy.md does not print %s: %s", part, out)
 		}

@@ -200,6 +200,7 @@ const (
 	newKey   = "bmV3LW5ldy1uZXctbmV3LW5ldy1uZXctbmV3LW5ldyE="
 	thirdKey = "dGhyZWUtdGhyZWUtdGhyZWUtdGhyZWUtdGhyZWUtISE="
 	aKEK     = "a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE="
+	nextKEK  = "bmV4dC1uZXh0LW5leHQtbmV4dC1uZXh0LW5leHQtISE="
 )
 
 // The test follows docs/how-to/rotate-keys.md on two nodes while a partner delivers leads. No post
@@ -248,6 +249,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		"PINGPOST_VAULT_SECRET_ID": v.Roles[devvault.Serve].SecretID,
 		"PINGPOST_KEYS_WRITE_WITH": "local",
 	}
+	var oldLocal string // the version of the first local key
 	carriedOut := []struct {
 		procedure, begins string
 		do                func(t *testing.T, step rotationStep)
@@ -273,8 +275,41 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
+		{"Replace the local key", "On every node, add the new key as the second entry of `LEAD_VAULT_KEK`", func(t *testing.T, _ rotationStep) {
+			oldLocal = f.status(t).LeadKeys[0].Version
+			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": aKEK + "," + nextKEK})
+		}},
+		{"Replace the local key", "Run `pingpost keys introduce`", func(t *testing.T, step rotationStep) {
+			if key := f.status(t).LeadKeys[1]; key.Registered || key.Leads > 0 || key.Version == oldLocal {
+				t.Errorf("before the introduction: %+v", key)
+			}
+			f.run(t, step, "keys introduce", devvault.Serve)
+			if key := f.status(t).LeadKeys[1]; !key.Registered {
+				t.Errorf("after the introduction: %+v", key)
+			}
+		}},
+		{"Replace the local key", "On every node, make the new key the first entry", func(t *testing.T, _ rotationStep) {
+			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": nextKEK + "," + aKEK})
+		}},
+		{"Replace the local key", "Run `pingpost keys rewrap`", func(t *testing.T, step rotationStep) {
+			old := under("local", oldLocal)
+			if out := f.run(t, step, "keys rewrap", devvault.Serve); old == 0 || !strings.HasPrefix(out, counted(old, "lead")+" moved to local ") {
+				t.Errorf("rewrap with %d leads under the old key: %s", old, out)
+			}
+		}},
+		{"Replace the local key", "When `keys status` shows no leads under the old key", func(t *testing.T, _ rotationStep) {
+			if old := under("local", oldLocal); old > 0 {
+				t.Errorf("%d leads use the old key", old)
+			}
+			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": nextKEK})
+		}},
 		{"Move from the local key to Vault", "Configure Vault on every node, but set `keys.write_with: local`", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, toVault)
+		}},
+		{"Move from the local key to Vault", "Run `pingpost keys introduce`", func(t *testing.T, step rotationStep) {
+			if out := f.run(t, step, "keys introduce", devvault.Serve); !strings.Contains(out, "Registered vault "+devvault.Mount+"/"+devvault.Key+"\n") {
+				t.Errorf("introduce: %s", out)
+			}
 		}},
 		{"Move from the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_KEYS_WRITE_WITH": "vault"})

@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -29,7 +30,7 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysExpire(), keysReseal())
+	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysExpire(), keysReseal(), keysIntroduce())
 }
 
 // keyServices contains the keys and the services whose data they encrypt.
@@ -53,7 +54,7 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		return err
 	}
 	if running != nil {
-		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
+		cfg.Keys.Local = []config.Secret{config.Secret(running.LeadVaultKEK)}
 		useVault(cfg, running.Vault, role)
 	}
 	cfg.Database.StatementTimeout = 0 // counting all leads can take minutes
@@ -94,11 +95,12 @@ func (k *keyServices) privacy() (*privacy.Service, error) {
 
 // keyView is a version of a wrapping key and the number of leads that use it.
 type keyView struct {
-	Wrapper  string `json:"wrapper"`
-	Version  string `json:"version"`
-	Leads    int64  `json:"leads"`
-	Readable bool   `json:"readable"` // its key wrapper is configured
-	Writes   bool   `json:"writes"`   // new leads use it
+	Wrapper    string `json:"wrapper"`
+	Version    string `json:"version"`
+	Leads      int64  `json:"leads"`
+	Registered bool   `json:"registered"` // nodes can store leads with it
+	Readable   bool   `json:"readable"`   // its key wrapper is configured
+	Writes     bool   `json:"writes"`     // new leads use it
 }
 
 type platformKeyView struct {
@@ -184,8 +186,36 @@ func (k *keyServices) status(ctx context.Context) (statusView, error) {
 	if version != "" && !slices.ContainsFunc(v.LeadKeys, func(one keyView) bool { return one.Writes }) {
 		v.LeadKeys = append(v.LeadKeys, keyView{Wrapper: wrapper, Version: version, Readable: true, Writes: true})
 	}
+	if err := k.addRegistered(ctx, &v); err != nil {
+		return v, err
+	}
 	v.Platform, err = k.platformStatus(ctx)
 	return v, err
+}
+
+// addRegistered adds the configured local keys that no lead uses, and marks the registered keys. All
+// versions of a key in Vault are registered together.
+func (k *keyServices) addRegistered(ctx context.Context, v *statusView) error {
+	registered, err := k.leads.WrappingKeys(ctx)
+	if err != nil {
+		return err
+	}
+	inVault := false
+	for _, key := range k.wrappers.Wrappers.Keys() {
+		known := func(one keyView) bool { return one.Wrapper == key.Wrapper && one.Version == key.Key }
+		switch {
+		case key.Wrapper == transit.Name:
+			inVault = slices.Contains(registered, key)
+		case !slices.ContainsFunc(v.LeadKeys, known):
+			v.LeadKeys = append(v.LeadKeys, keyView{Wrapper: key.Wrapper, Version: key.Key, Readable: true})
+		}
+	}
+	for i := range v.LeadKeys {
+		one := &v.LeadKeys[i]
+		one.Registered = slices.Contains(registered, envelope.WrappingKey{Wrapper: one.Wrapper, Key: one.Version}) ||
+			one.Wrapper == transit.Name && inVault
+	}
+	return nil
 }
 
 func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, error) {
@@ -232,12 +262,12 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 func (v statusView) print(w io.Writer) error {
 	leads, platform := make([][]any, len(v.LeadKeys)), make([][]any, len(v.Platform))
 	for i, one := range v.LeadKeys {
-		leads[i] = []any{one.Wrapper, one.Version, one.Leads, keyNote(one.Writes, one.Readable)}
+		leads[i] = []any{one.Wrapper, one.Version, one.Leads, yes(one.Registered), keyNote(one.Writes, one.Readable)}
 	}
 	for i, one := range v.Platform {
 		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, one.EvidenceKeys, keyNote(one.Writes, one.Configured)}
 	}
-	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", leads); err != nil {
+	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\tREGISTERED\t", leads); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -279,6 +309,9 @@ works in batches and can run under full load. You can stop it at any time and ru
 			}
 			wrapper, version, err := k.wrappers.Wrappers.CurrentKeyVersion(c.Context())
 			if err != nil {
+				return err
+			}
+			if err := k.mayWrite(c.Context()); err != nil {
 				return err
 			}
 			done, err := k.move(c.ErrOrStderr()).Rewrap(c.Context())
@@ -354,7 +387,7 @@ platform key, so that you can remove older keys. You can stop the command at any
 	return c
 }
 
-var errNoVault = errors.New("no Vault is configured: set vault.address. The local key has no versions; use Vault as the key wrapper instead")
+var errNoVault = errors.New("no Vault is configured: set vault.address. To replace the local key, see docs/how-to/rotate-keys.md")
 
 func keysRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Create a new version of the key in Vault", Args: noArgs}

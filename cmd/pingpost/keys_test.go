@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,8 +89,8 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	}
 	second := d.partner(0).deliver(t)
 	status := keys("status")
-	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +$`).MatchString(status) ||
-		!regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
+	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +yes +$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^vault +v1 +1 +yes +writes$`).MatchString(status) {
 		t.Errorf("status:\n%s", status)
 	}
 	if out := keys("rewrap"); out != "1 lead moved to vault v1\n" {
@@ -102,8 +103,8 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	d.stop(t, syscall.SIGTERM)
 
 	d = startDev(t, nil, "--data-dir", dir, "--vault") // a new Vault, into which the key is restored
-	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
-		strings.Contains(status, "local") {
+	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +yes +writes$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +0 +yes +$`).MatchString(status) {
 		t.Errorf("status at the end:\n%s", status)
 	}
 	// Resealing decrypts each lead, so it fails if any lead cannot be read.
@@ -122,4 +123,38 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	if pingpost(t, "keys", "rotate", "--data-dir", dir).fails(t, 1, "vault.address"); !strings.Contains(d.stderr.String(), "vault v2") {
 		t.Errorf("the missing keys are not in the log: %s", d.stderr.String())
 	}
+}
+
+// A node whose key is not registered is not ready. After the key has been introduced, it becomes ready
+// without a restart.
+func TestKeysIntroduce(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	node, first := serveReady(t, onDatabase(d.AppURL))
+	env := slices.Clip(append(onDatabase(d.AppURL), "LEAD_VAULT_KEK="+nextKEK))
+	other, _, otherOps := serve(t, env)
+	other.until(t, "the second node is not ready", func() bool {
+		return strings.Contains(shell(t, "curl -sS "+otherOps+"/readyz"), "is not registered")
+	})
+	call(t, "", env, "keys", "rewrap").fails(t, 1, "is not registered", "pingpost keys introduce")
+	count := func(sql string) int { t.Helper(); return testkit.Value[int](t, d, sql) }
+	const registered, audited = `SELECT count(*) FROM wrapping_keys`, `SELECT count(*) FROM audit_events WHERE action = 'keys.introduce'`
+	away := append(env, "PINGPOST_VAULT_ADDRESS=http://127.0.0.1:1", "PINGPOST_VAULT_ROLE_ID=role", "PINGPOST_VAULT_SECRET_ID=secret",
+		"PINGPOST_KEYS_WRITE_WITH=vault")
+	call(t, "", away, "keys", "introduce").fails(t, 1, "does not work")
+	call(t, "", append(env, "LEAD_VAULT_KEK="), "keys", "introduce").fails(t, 1, "LEAD_VAULT_KEK")
+	if n := count(registered); n != 1 || count(audited) != 0 {
+		t.Errorf("got %d registered keys and %d audit events, want 1 and 0", n, count(audited))
+	}
+	if out := call(t, "", env, "keys", "introduce").ok(t); !regexp.MustCompile(`^Registered local [0-9a-f]{8}\n$`).MatchString(out) {
+		t.Errorf("introduce: %s", out)
+	}
+	other.until(t, "the second node is ready", ready200(otherOps))
+	if out := call(t, "", env, "keys", "introduce").ok(t); !strings.HasSuffix(out, " is already registered\n") {
+		t.Errorf("introduce again: %s", out)
+	}
+	if n := count(registered); n != 2 || count(audited) != 1 {
+		t.Errorf("got %d registered keys and %d audit events, want 2 and 1", n, count(audited))
+	}
+	node.until(t, "the first node is still ready", ready200(first.ops))
 }

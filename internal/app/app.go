@@ -65,7 +65,6 @@ type App struct {
 
 	db        *postgres.DB
 	keys      *Keys
-	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
 	card      *snapshot.Holder[ratecard.CompiledVersion]
 	prices    *ratecard.Service
@@ -92,6 +91,8 @@ type App struct {
 	snapshots    *snapshots
 	// incomplete is the number of leads with missing rows that checkLeads has found.
 	incomplete atomic.Int64
+	// wrappingKeys are the platform's wrapping keys when they were last checked.
+	wrappingKeys wrappingKeys
 
 	loaded          atomic.Bool // whether load has succeeded
 	api, admin, ops *httpserver.Server
@@ -106,6 +107,7 @@ type App struct {
 // operators what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, version: o.Version, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 5)}
+	a.wrappingKeys.last.Store(&wrappingKeysState{own: stateUnknown})
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
 	if o.Listeners == nil {
 		if o.Listeners, err = Listen(o.Config.HTTP); err != nil {

@@ -3,7 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,9 +45,9 @@ func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Cl
 	k := &Keys{}
 	var local *envelope.Local
 	var decrypting []envelope.KeyWrapper
-	if kek := cfg.Keys.LocalKEK(); kek != nil {
+	if keks := cfg.Keys.LocalKEKs(); len(keks) > 0 {
 		var err error
-		if local, err = envelope.NewLocal(kek); err != nil {
+		if local, err = envelope.NewLocal(keks...); err != nil {
 			return nil, err
 		}
 		k.readers, decrypting = append(k.readers, local), append(decrypting, local)
@@ -133,53 +136,118 @@ func (k *Keys) state() string {
 	return stateOK
 }
 
-const (
-	// leadKeysEvery is how long the result of leadKeysState is cached.
-	leadKeysEvery   = 2 * time.Second
-	leadKeysTimeout = 500 * time.Millisecond
-)
+// wrappingKeysEvery is how long the result of checkWrappingKeys is cached.
+const wrappingKeysEvery = 2 * time.Second
 
-// leadKeys caches the result of leadKeysState, which rarely changes. While the table of leads cannot be
-// read, the last result stays in use.
-type leadKeys struct {
-	mu    sync.Mutex
-	asked time.Time
-	state string
+// wrappingKeys contains the result of checkWrappingKeys. While another check is running, or the database
+// cannot be read, the last result stays in use.
+type wrappingKeys struct {
+	mu      sync.Mutex // held during a check
+	checked time.Time
+	last    atomic.Pointer[wrappingKeysState]
+	missing prometheus.Gauge
 }
 
-// leadKeysState returns "ok", or a message that lists missing keys. A wrapping key is missing if it
-// encrypts the keys of stored leads but is not configured.
-func (a *App) leadKeysState(ctx context.Context) string {
-	k := &a.leadKeys
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := (clock.System{}).Now(); now.Sub(k.asked) >= leadKeysEvery {
-		ctx, cancel := context.WithTimeout(ctx, leadKeysTimeout)
-		defer cancel()
-		if uses, err := a.leads.Keys(ctx); err == nil {
-			k.asked, k.state = now, a.unreadLeads(uses)
+type wrappingKeysState struct {
+	own     string // "ok", or the reason why this node cannot store leads
+	missing string // the keys that stored leads need but that are not configured, or ""
+}
+
+// checkWrappingKeys checks that the key for new leads is registered, and that all stored leads can be
+// decrypted. If no key is registered yet, it registers the node's keys.
+func (a *App) checkWrappingKeys(ctx context.Context) wrappingKeysState {
+	k := &a.wrappingKeys
+	if k.mu.TryLock() {
+		defer k.mu.Unlock()
+		if now := (clock.System{}).Now(); now.Sub(k.checked) >= wrappingKeysEvery && a.readWrappingKeys(ctx) == nil {
+			k.checked = now
 		}
 	}
-	if k.state == "" {
-		return stateUnknown
-	}
-	return k.state
+	return *k.last.Load()
 }
 
-func (a *App) unreadLeads(uses []leads.KeyUse) string {
-	var lost []string
+func (a *App) readWrappingKeys(ctx context.Context) error {
+	uses, err := a.leads.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	missing := a.missingKeys(uses)
+	own, err := a.ownKeyState(ctx, len(missing) == 0)
+	if err != nil {
+		return err
+	}
+	a.noteWrappingKeys(own, missing)
+	return nil
+}
+
+func (a *App) noteWrappingKeys(own string, missing []string) {
+	k := &a.wrappingKeys
+	state := wrappingKeysState{own: own}
+	if len(missing) > 0 {
+		state.missing = "some leads use keys that are not configured: " + firstFew(missing) + "; count them with `pingpost keys status`"
+	}
+	if before := k.last.Swap(&state); state.missing != "" && state.missing != before.missing {
+		a.log.Warn("some stored leads cannot be decrypted", "why", state.missing)
+	}
+	k.missing.Set(float64(len(missing)))
+}
+
+func (a *App) missingKeys(uses []leads.KeyUse) (missing []string) {
 	for _, use := range uses {
 		if !a.keys.Wrappers.Reads(use.Wrapper, use.Version) {
-			lost = append(lost, use.Wrapper+" "+use.Version)
+			missing = append(missing, use.Wrapper+" "+use.Version)
 		}
 	}
-	if len(lost) == 0 {
-		return stateOK
+	return missing
+}
+
+// ownKeyState returns "ok", or the reason why leads with the node's wrapping key cannot be stored
+// (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
+// node must be able to decrypt them, so that a node with a wrong key is never the first.
+func (a *App) ownKeyState(ctx context.Context, readsAll bool) (string, error) {
+	if a.api == nil || !a.keys.Wrappers.Configured() {
+		return stateUnknown, nil
 	}
-	return "some leads use keys that are not configured: " + firstFew(lost) + "; count them with `pingpost keys status`"
+	keys := a.keys.Wrappers.Keys()
+	registered, err := a.leads.WrappingKeys(ctx)
+	if err == nil && len(registered) == 0 {
+		if !readsAll {
+			return "no wrapping key is registered, and this node cannot decrypt all leads: run `pingpost keys introduce` with the settings of a node that can", nil
+		}
+		if _, _, err := a.keys.Wrappers.CurrentKeyVersion(ctx); err != nil {
+			return "no wrapping key is registered, and this node's key does not work: " + err.Error(), nil
+		}
+		var added []envelope.WrappingKey
+		if added, err = a.leads.RegisterFirstKeys(ctx, keys); err == nil && len(added) > 0 {
+			a.log.Info("registered the platform's first wrapping keys", "keys", joined(added))
+		}
+		if err == nil {
+			registered, err = a.leads.WrappingKeys(ctx)
+		}
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case !slices.Contains(registered, keys[0]):
+		return keys[0].String() + " is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", nil
+	}
+	return stateOK, nil
+}
+
+func joined(keys []envelope.WrappingKey) string {
+	list := make([]string, len(keys))
+	for i, key := range keys {
+		list[i] = key.String()
+	}
+	return strings.Join(list, ", ")
 }
 
 func (a *App) registerKeyMetrics() {
+	a.wrappingKeys.missing = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "pingpost_lead_keys_missing",
+		Help: "Number of wrapping keys that stored leads need but that are not configured on this node.",
+	})
+	a.registry.MustRegister(a.wrappingKeys.missing)
 	if a.keys.Vault != nil {
 		a.registry.MustRegister(vaultMetrics{a.keys.Vault})
 	}

@@ -112,7 +112,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK
 	states["partitions"] = *a.readiness.partitions.Load()
 	if a.api != nil { // otherwise the node stores no leads
-		states["key_wrapper"], states["storing"] = a.keys.state(), stateOK
+		states["key_wrapper"], states["wrapping_key"], states["storing"] = a.keys.state(), stateUnknown, stateOK
 		if err := a.leads.Failing(); err != nil {
 			states["storing"] = err.Error()
 		}
@@ -122,7 +122,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
 		states["database"] = "does not respond"
-		for _, check := range []string{"commits", "schema", "clock", "lead_keys", "partitions"} {
+		for _, check := range []string{"commits", "schema", "clock", "partitions"} {
 			states[check] = stateUnknown
 		}
 		return states
@@ -136,7 +136,9 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	if err := state.CheckSchema(); err != nil {
 		states["schema"] = err.Error()
 	}
-	states["lead_keys"] = a.leadKeysState(ctx)
+	if keys := a.checkWrappingKeys(ctx); a.api != nil {
+		states["wrapping_key"] = keys.own
+	}
 	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
 		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
 	}
@@ -179,10 +181,14 @@ func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
 
 // warnings returns problems that do not affect pings and posts.
 func (a *App) warnings() map[string]string {
+	all := map[string]string{}
 	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
-		return map[string]string{"erasure_journal": state}
+		all["erasure_journal"] = state
 	}
-	return nil
+	if missing := a.wrappingKeys.last.Load().missing; missing != "" {
+		all["lead_keys"] = missing
+	}
+	return all
 }
 
 // firstFew lists up to three names, followed by the number of further names: "a, b, c and 2 more".

@@ -46,9 +46,9 @@ func (a *App) load(ctx context.Context) error {
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
 	_ = a.caps.Count(first) // caps take effect when a count succeeds; Run logs failures
-	if state := a.leadKeysState(ctx); state != stateOK {
-		a.log.Error("some stored leads cannot be decrypted", "why", state)
-	}
+	check, cancelCheck := context.WithTimeout(ctx, pingTimeout)
+	defer cancelCheck()
+	a.checkWrappingKeys(check)
 	a.tryCommit(ctx)
 	a.checkPartitions(ctx)
 	a.loaded.Store(true)

@@ -152,7 +152,7 @@ func (c *Config) validateWriter(ps *Problems) {
 			Text:    "vault is not configured; set vault.address or " + variable("vault.address"),
 			because: "vault.address",
 		})
-	case c.Keys.WriteWith == "" && c.Keys.Local != "" && vault:
+	case c.Keys.WriteWith == "" && len(c.Keys.Local) > 0 && vault:
 		ps.add(path, "must be local or vault, because both are configured")
 	}
 }
@@ -164,7 +164,7 @@ func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":
 		return c.Keys.WriteWith
-	case c.Keys.Local != "":
+	case len(c.Keys.Local) > 0:
 		return WrapperLocal
 	case c.Vault.Address != "":
 		return WrapperVault

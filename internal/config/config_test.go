@@ -28,7 +28,7 @@ database:
   snapshot_file: "/var/lib/pingpost/snapshot"
 keys:
   platform_keys: ["[redacted]", "[redacted]"]
-  local_kek: "[redacted]"
+  local_kek: ["[redacted]"]
   write_with: "local"
 vault:
   address: ""
@@ -121,7 +121,7 @@ func TestRedactedReadsBack(t *testing.T) {
 func TestUnsetSecretsShowAsEmpty(t *testing.T) {
 	cfg := Defaults(Serve)
 	cfg.needed = []Section{SectionKeys}
-	const want = "keys:\n  platform_keys: []\n  local_kek: \"\"\n  write_with: \"\"\n"
+	const want = "keys:\n  platform_keys: []\n  local_kek: []\n  write_with: \"\"\n"
 	if got := cfg.Redacted(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

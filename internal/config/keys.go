@@ -9,7 +9,7 @@ const keySize = 32
 type Wrapper string
 
 const (
-	WrapperLocal Wrapper = "local" // the key in keys.local_kek
+	WrapperLocal Wrapper = "local" // the keys in keys.local_kek
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
@@ -24,9 +24,11 @@ type Keys struct {
 	// transaction IDs that it encrypted expire within 20 minutes.
 	Platform []Secret
 
-	// The local key wrapper's key, which wraps the data keys of leads. It must not be one of the
-	// platform keys. Without a key wrapper, pings are answered, but every post gets 503.
-	Local Secret
+	// The keys of the local key wrapper, which wraps the data keys of leads. One or more different keys.
+	// The first one wraps, and all of them can unwrap. None of them may be one of the platform keys. A new
+	// key must be registered before it can wrap (see docs/how-to/rotate-keys.md). Without a key wrapper,
+	// pings are answered, but every post gets 503.
+	Local []Secret
 
 	// The key wrapper for new leads: `local` (needs `local_kek`) or `vault` (needs `vault.address`).
 	// Every configured key wrapper can unwrap existing keys. This setting is required if both are
@@ -37,50 +39,46 @@ type Keys struct {
 func (k *Keys) fields() []field {
 	return []field{
 		secret(texts("platform_keys", &k.Platform)),
-		secret(text("local_kek", &k.Local)),
+		secret(texts("local_kek", &k.Local)),
 		text("write_with", &k.WriteWith),
 	}
 }
 
 // Validate checks the section. Its error has the type Problems and contains all problems.
 func (k *Keys) Validate() error {
-	const form = "must be 32 bytes in standard base64, as printed by `openssl rand -base64 32`"
 	var ps Problems
 	ps.require("keys.platform_keys", len(k.Platform) > 0)
-
-	first := make(map[string]int)
+	platform, local := make(map[string]string), make(map[string]string)
 	for i, s := range k.Platform {
-		path := itemPath("keys.platform_keys", i)
-		key := decodeKey(s)
-		if key == nil {
-			ps.add(path, form)
-			continue
-		}
-		if j, twice := first[string(key)]; twice {
-			ps.add(path, "is the same key as %s; remove one of them", itemPath("keys.platform_keys", j))
-			continue
-		}
-		first[string(key)] = i
+		validateKey(&ps, itemPath("keys.platform_keys", i), s, platform, nil)
 	}
-
-	if k.Local != "" {
-		key := k.LocalKEK()
-		j, twice := first[string(key)]
-		switch {
-		case key == nil:
-			ps.add("keys.local_kek", form)
-		case twice:
-			ps.add("keys.local_kek", "is the same key as %s; use a different key for each purpose", itemPath("keys.platform_keys", j))
-		}
+	for i, s := range k.Local {
+		validateKey(&ps, itemPath("keys.local_kek", i), s, local, platform)
 	}
 	k.validateWriteWith(&ps)
 	return ps.asError()
 }
 
+// validateKey checks a key and adds its path to the map same, which contains the keys with the same
+// purpose. The keys in the map other have another purpose.
+func validateKey(ps *Problems, path string, s Secret, same, other map[string]string) {
+	key := string(decodeKey(s))
+	switch {
+	case key == "":
+		ps.add(path, "must be 32 bytes in standard base64, as printed by `openssl rand -base64 32`")
+	case same[key] != "":
+		ps.add(path, "is the same key as %s; remove one of them", same[key])
+	case other[key] != "":
+		ps.add(path, "is the same key as %s; use a different key for each purpose", other[key])
+	default:
+		same[key] = path
+	}
+}
+
 func (k *Keys) validateWriteWith(ps *Problems) {
 	const path = "keys.write_with"
 	switch {
-	case k.WriteWith == WrapperLocal && k.Local == "":
+	case k.WriteWith == WrapperLocal && len(k.Local) == 0:
 		text := "local is not configured; set keys.local_kek or " + variable("keys.local_kek")
 		*ps = append(*ps, Problem{Path: path, Text: text, missing: true, because: "keys.local_kek"})
 	case k.WriteWith != "":
@@ -90,16 +88,19 @@ func (k *Keys) validateWriteWith(ps *Problems) {
 
 // PlatformKeys returns the platform keys, 32 bytes each. The first one encrypts new values. The section
 // must have passed Validate.
-func (k *Keys) PlatformKeys() [][]byte {
-	keys := make([][]byte, len(k.Platform))
-	for i, s := range k.Platform {
+func (k *Keys) PlatformKeys() [][]byte { return decodeKeys(k.Platform) }
+
+// LocalKEKs returns the keys of the local key wrapper, 32 bytes each. The first one wraps. The section must
+// have passed Validate.
+func (k *Keys) LocalKEKs() [][]byte { return decodeKeys(k.Local) }
+
+func decodeKeys(list []Secret) [][]byte {
+	keys := make([][]byte, len(list))
+	for i, s := range list {
 		keys[i] = decodeKey(s)
 	}
 	return keys
 }
-
-// LocalKEK returns the local wrapping key, 32 bytes, or nil if it is not set.
-func (k *Keys) LocalKEK() []byte { return decodeKey(k.Local) }
 
 // decodeKey decodes 32 bytes in canonical standard base64. It returns nil if s is not in
 // this form.

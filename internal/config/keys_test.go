@@ -12,7 +12,7 @@ func TestKeysValidate(t *testing.T) {
 		want []string
 	}{
 		{"one key", Keys{Platform: []Secret{keyA}}, nil},
-		{"two keys and a wrapper", Keys{Platform: []Secret{keyA, keyB}, Local: keyC, WriteWith: WrapperLocal}, nil},
+		{"two keys and a wrapper", Keys{Platform: []Secret{keyA, keyB}, Local: []Secret{keyC}, WriteWith: WrapperLocal}, nil},
 		{"none", Keys{}, []string{"keys.platform_keys PINGPOST_PLATFORM_KEYS"}},
 		{"short, unpadded, URL alphabet, stray bits, empty",
 			Keys{Platform: []Secret{"QUFB", Secret(keyA[:43]), Secret("__" + keyA[2:]), Secret(keyA[:42] + "F="), ""}},
@@ -24,10 +24,12 @@ func TestKeysValidate(t *testing.T) {
 			"keys.platform_keys[2] keys.platform_keys[0]",
 			"keys.platform_keys[3] keys.platform_keys[0]",
 		}},
-		{"an invalid local key", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek"}},
-		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: keyA},
-			[]string{"keys.local_kek keys.platform_keys[1]"}},
-		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, nil},
+		{"an invalid local key", Keys{Platform: []Secret{keyA}, Local: []Secret{keyC, "short"}}, []string{"keys.local_kek[1]"}},
+		{"two local keys", Keys{Platform: []Secret{keyA}, Local: []Secret{keyC, keyB}}, nil},
+		{"duplicate local keys", Keys{Platform: []Secret{keyA}, Local: []Secret{keyC, keyC}}, []string{"keys.local_kek[1] keys.local_kek[0]"}},
+		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: []Secret{keyC, keyA}},
+			[]string{"keys.local_kek[1] keys.platform_keys[1]"}},
+		{"vault", Keys{Platform: []Secret{keyA}, Local: []Secret{keyC}, WriteWith: WrapperVault}, nil},
 		{"write_with without its key", Keys{Platform: []Secret{keyA}, WriteWith: WrapperLocal},
 			[]string{"keys.write_with keys.local_kek LEAD_VAULT_KEK"}},
 		{"another wrapper", Keys{Platform: []Secret{keyA}, WriteWith: "kms"}, []string{"keys.write_with"}},
@@ -39,17 +41,18 @@ func TestKeysValidate(t *testing.T) {
 }
 
 func TestDecodedKeys(t *testing.T) {
-	k := Keys{Platform: []Secret{keyB, keyA}, Local: keyC}
+	k := Keys{Platform: []Secret{keyB, keyA}, Local: []Secret{keyC, keyA}}
 	got := k.PlatformKeys()
 	if len(got) != 2 || !bytes.Equal(got[0], bytes.Repeat([]byte("B"), 32)) ||
 		!bytes.Equal(got[1], bytes.Repeat([]byte("A"), 32)) {
 		t.Errorf("platform keys %q", got)
 	}
-	if !bytes.Equal(k.LocalKEK(), bytes.Repeat([]byte("C"), 32)) {
-		t.Errorf("local key %q", k.LocalKEK())
+	if got := k.LocalKEKs(); len(got) != 2 || !bytes.Equal(got[0], bytes.Repeat([]byte("C"), 32)) ||
+		!bytes.Equal(got[1], bytes.Repeat([]byte("A"), 32)) {
+		t.Errorf("local keys %q", got)
 	}
-	if none := (&Keys{}).LocalKEK(); none != nil {
-		t.Errorf("got a local key of %d bytes, want none", len(none))
+	if none := (&Keys{}).LocalKEKs(); len(none) != 0 {
+		t.Errorf("got %d local keys, want none", len(none))
 	}
 }
 
@@ -61,10 +64,10 @@ func TestWrapper(t *testing.T) {
 		want  Wrapper
 	}{
 		{Keys{}, Vault{}, ""},
-		{Keys{Local: keyC}, Vault{}, WrapperLocal},
+		{Keys{Local: []Secret{keyC}}, Vault{}, WrapperLocal},
 		{Keys{}, there, WrapperVault},
-		{Keys{Local: keyC, WriteWith: WrapperVault}, there, WrapperVault},
-		{Keys{Local: keyC, WriteWith: WrapperLocal}, there, WrapperLocal},
+		{Keys{Local: []Secret{keyC}, WriteWith: WrapperVault}, there, WrapperVault},
+		{Keys{Local: []Secret{keyC}, WriteWith: WrapperLocal}, there, WrapperLocal},
 	} {
 		if got := (&Config{Keys: c.keys, Vault: c.vault}).Wrapper(); got != c.want {
 			t.Errorf("%+v and %+v write with %q, want %q", c.keys, c.vault, got, c.want)

@@ -96,7 +96,7 @@ func TestLoadUsesDefaults(t *testing.T) {
 	want.HTTP.APIAddr, want.HTTP.AdminAddr, want.HTTP.OpsAddr = ":8080", ":8081", "127.0.0.1:8082"
 	want.HTTP.PublicURL = "https://leads.example.com"
 	want.Database.URL = databaseURL
-	want.Keys = Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperLocal}
+	want.Keys = Keys{Platform: []Secret{keyA}, Local: []Secret{keyC}, WriteWith: WrapperLocal}
 	want.Node.useHostName()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got.Redacted(), want.Redacted())
@@ -179,7 +179,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Local.Reveal() != keyC {
+	if cfg.Database.URL.Reveal() != databaseURL || len(cfg.Keys.Local) != 1 || cfg.Keys.Local[0].Reveal() != keyC {
 		t.Error("url or local_kek is not the trimmed content of its file")
 	}
 	if got := cfg.Keys.PlatformKeys(); len(got) != 2 || string(got[1]) != strings.Repeat("B", 32) {
@@ -257,7 +257,7 @@ func TestDevIgnoresMissingSettings(t *testing.T) {
 	)
 	cfg.Database.URL = databaseURL
 	cfg.HTTP.PublicURL = "http://127.0.0.1:8080"
-	cfg.Keys.Platform, cfg.Keys.Local = []Secret{keyA}, keyC
+	cfg.Keys.Platform, cfg.Keys.Local = []Secret{keyA}, []Secret{keyC}
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("complete configuration: %v", err)
 	}

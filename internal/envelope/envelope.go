@@ -39,9 +39,20 @@ type Envelope struct {
 
 // DataKey is a new key and its wrapped form, for a single lead.
 type DataKey struct {
-	Plain   [KeySize]byte
-	Wrapped []byte
+	Plain       [KeySize]byte
+	Wrapped     []byte
+	WrappingKey WrappingKey // the key that wrapped it
 }
+
+// WrappingKey identifies a key that wraps data keys. A platform accepts leads only if their wrapping key
+// is registered (decision 55).
+type WrappingKey struct {
+	Wrapper string // the name of its KeyWrapper
+	Key     string // for the local key, its version; for Vault, the mount and the name of the key
+}
+
+// String returns the wrapper and the key, such as "local 5f1c09aa" or "vault transit/pingpost-leads".
+func (k WrappingKey) String() string { return k.Wrapper + " " + k.Key }
 
 // Zero overwrites the plaintext key.
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
@@ -53,6 +64,9 @@ func (k *DataKey) Zero() { clear(k.Plain[:]) }
 type KeyWrapper interface {
 	// Name returns the prefix of all keys that the wrapper wraps: "local" or "vault".
 	Name() string
+	// Keys returns the wrapping keys. The first one wraps new data keys. The versions of a key in Vault
+	// count as one key.
+	Keys() []string
 	// Reads reports whether the wrapper can unwrap keys that were wrapped with the given key version. It
 	// does no I/O, so it may return true for a key that cannot be unwrapped.
 	Reads(version string) bool
@@ -103,8 +117,9 @@ func NewDataKeys(ctx context.Context, w KeyWrapper, n int) ([]DataKey, error) {
 		return nil, err
 	}
 	keys := make([]DataKey, n)
+	key := WrappingKey{w.Name(), w.Keys()[0]}
 	for i := range keys {
-		keys[i] = DataKey{plain[i], wrapped[i]}
+		keys[i] = DataKey{plain[i], wrapped[i], key}
 	}
 	return keys, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -186,5 +187,44 @@ func BenchmarkSealLocal(b *testing.B) {
 		if _, err := Seal(key, lead, partner, plain); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Of several local keys, the first one wraps, and all of them unwrap. A rewrap moves data keys to the first.
+func TestSeveralLocalKeys(t *testing.T) {
+	kek := func(fill byte) []byte { return bytes.Repeat([]byte{fill}, KeySize) }
+	older, newer := local(t, 1), local(t, 2)
+	both, err := NewLocal(kek(2), kek(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := both.Keys(), []string{newer.Keys()[0], older.Keys()[0]}; !slices.Equal(got, want) {
+		t.Errorf("got keys %v, want %v", got, want)
+	}
+	for _, version := range both.Keys() {
+		if !both.Reads(version) {
+			t.Errorf("Reads returned false for %s", version)
+		}
+	}
+	before, err := NewDataKeys(t.Context(), older, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := NewWrappers(both).Unwrap(t.Context(), [][]byte{before[0].Wrapped})[0]; got.Err != nil || got.Key != before[0].Plain {
+		t.Errorf("with the second key: %v", got.Err)
+	}
+	moved := NewWrappers(both).Rewrap(t.Context(), [][]byte{before[0].Wrapped})[0]
+	if moved.Err != nil {
+		t.Fatal(moved.Err)
+	}
+	if got := NewWrappers(newer).Unwrap(t.Context(), [][]byte{moved.Wrapped})[0]; got.Err != nil || got.Key != before[0].Plain {
+		t.Errorf("after the rewrap, with the first key only: %v", got.Err)
+	}
+	key, err := NewWrappers(both).DataKey(t.Context())
+	if want := (WrappingKey{LocalName, newer.Keys()[0]}); err != nil || key.WrappingKey != want {
+		t.Errorf("a new data key is wrapped by %s (%v), want %s", key.WrappingKey, err, want)
+	}
+	if _, err := NewLocal(); err == nil {
+		t.Error("a wrapper without keys was created")
 	}
 }

@@ -9,58 +9,86 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // LocalName is the prefix of keys wrapped with the local key.
 const LocalName = "local"
 
-// Local wraps data keys with LEAD_VAULT_KEK, a key in the memory of the process. It is the
-// default. A wrapped key has the form
+// Local wraps data keys with the keys in LEAD_VAULT_KEK, which are in the memory of the process. It is
+// the default. The first key wraps, and all of them can unwrap. A wrapped key has the form
 //
 //	local:<key version>:<base64 of iv, ciphertext and tag>
 //
 // The key version is a fingerprint of the key.
-type Local struct {
+type Local struct{ keys []localKey }
+
+type localKey struct {
 	aead    cipher.AEAD
 	version string
 	prefix  []byte
 }
 
-// NewLocal returns a wrapper that uses the 32 bytes of LEAD_VAULT_KEK as its key.
-func NewLocal(kek []byte) (*Local, error) {
+// NewLocal returns a wrapper that uses the keys of LEAD_VAULT_KEK, 32 bytes each.
+func NewLocal(keks ...[]byte) (*Local, error) {
+	if len(keks) == 0 {
+		return nil, errors.New("LEAD_VAULT_KEK contains no key")
+	}
+	l := &Local{}
+	for _, kek := range keks {
+		key, err := newLocalKey(kek)
+		if err != nil {
+			return nil, err
+		}
+		l.keys = append(l.keys, key)
+	}
+	return l, nil
+}
+
+func newLocalKey(kek []byte) (k localKey, err error) {
 	if len(kek) != KeySize {
-		return nil, fmt.Errorf("LEAD_VAULT_KEK has %d bytes, want %d", len(kek), KeySize)
+		return k, fmt.Errorf("a key in LEAD_VAULT_KEK has %d bytes, want %d", len(kek), KeySize)
 	}
 	block, err := aes.NewCipher(kek)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
 	sum := sha256.Sum256(append([]byte("pingpost/local-key-version"), kek...))
 	version := hex.EncodeToString(sum[:4])
-	return &Local{aead: aead, version: version, prefix: []byte(LocalName + ":" + version + ":")}, nil
+	return localKey{aead: aead, version: version, prefix: []byte(LocalName + ":" + version + ":")}, nil
 }
 
 // Name implements KeyWrapper.
 func (l *Local) Name() string { return LocalName }
 
+// Keys implements KeyWrapper. It returns the versions of the keys.
+func (l *Local) Keys() []string {
+	versions := make([]string, len(l.keys))
+	for i, key := range l.keys {
+		versions[i] = key.version
+	}
+	return versions
+}
+
 // Reads implements KeyWrapper.
-func (l *Local) Reads(version string) bool { return version == l.version }
+func (l *Local) Reads(version string) bool { return slices.Contains(l.Keys(), version) }
 
 // Wrap implements KeyWrapper. It needs no I/O.
 func (l *Local) Wrap(_ context.Context, keys [][KeySize]byte) ([][]byte, error) {
 	out := make([][]byte, len(keys))
 	for i := range keys {
-		out[i] = l.wrap(&keys[i])
+		out[i] = l.keys[0].wrap(&keys[i])
 	}
 	return out, nil
 }
 
-func (l *Local) wrap(key *[KeySize]byte) []byte {
+func (l localKey) wrap(key *[KeySize]byte) []byte {
 	var space [ivSize + KeySize + tagSize]byte
 	iv := space[:ivSize]
 	rand.Read(iv)
@@ -79,6 +107,15 @@ func (l *Local) Unwrap(_ context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 
 func (l *Local) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
+	for _, one := range l.keys {
+		if bytes.HasPrefix(wrapped, one.prefix) {
+			return one.unwrap(wrapped)
+		}
+	}
+	return key, ErrNotWrapped
+}
+
+func (l localKey) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
 	text, ours := bytes.CutPrefix(wrapped, l.prefix)
 	sealed, err := base64.StdEncoding.Strict().DecodeString(string(text))
 	if !ours || err != nil || len(sealed) != ivSize+KeySize+tagSize {

@@ -24,6 +24,7 @@ type switched struct {
 }
 
 func (s *switched) Name() string              { return LocalName }
+func (s *switched) Keys() []string            { return s.inner.Keys() }
 func (s *switched) Reads(version string) bool { return s.inner.Reads(version) }
 func (s *switched) Unwrap(ctx context.Context, w [][]byte) ([]Unwrapped, error) {
 	return s.inner.Unwrap(ctx, w)
@@ -313,6 +314,7 @@ type named struct {
 }
 
 func (n named) Name() string              { return n.name }
+func (n named) Keys() []string            { return n.inner.Keys() }
 func (n named) Reads(version string) bool { return n.inner.Reads(version) }
 
 func (n named) Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error) {

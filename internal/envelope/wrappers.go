@@ -62,6 +62,26 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
+// Keys returns all configured wrapping keys. If there is a writer, the first one wraps new data keys.
+func (w *Wrappers) Keys() (keys []WrappingKey) {
+	if w.writer != nil {
+		keys = keysOf(w.writer)
+	}
+	for name, one := range w.all {
+		if name != w.Writer() {
+			keys = append(keys, keysOf(one)...)
+		}
+	}
+	return keys
+}
+
+func keysOf(w KeyWrapper) (keys []WrappingKey) {
+	for _, key := range w.Keys() {
+		keys = append(keys, WrappingKey{w.Name(), key})
+	}
+	return keys
+}
+
 // Reads reports whether data keys that were wrapped with the given key version can be unwrapped. It does
 // not try to unwrap a key.
 func (w *Wrappers) Reads(wrapper, version string) bool {

@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/devvault"
@@ -16,19 +17,24 @@ func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 	return &node{&parts, parts.Intake(settings()), n.sees}
 }
 
-// Without a data key, posts get a 503 and nothing is stored. Pings are priced, and leads that were
-// delivered earlier are found (decisions 21, 23).
+// Without a data key, or with a wrapping key that is not registered, posts get a 503 and nothing is
+// stored. Pings are priced, and leads that were delivered earlier are found (decisions 21, 23, 55).
 func TestVaultUnavailable(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)
 	vault := testkit.NewVault(t)
 	vault.Seal(t)
+	unregistered, err := envelope.NewLocal(bytes.Repeat([]byte{7}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		wrapper envelope.KeyWrapper
 		want    rejection
 	}{
 		"no key wrapper is set": {nil, noKeyWrapper},
 		"Vault is sealed":       {vault.Wrapper(t, devvault.Serve), notSaved},
+		"key is not registered": {unregistered, notSaved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := body(whole.quote(t, shared))

@@ -75,6 +75,7 @@ func (c Contact) Seal(d *Delivery, key envelope.DataKey) error {
 	}
 	d.Lead.Ciphertext, d.Lead.IV, d.Lead.AuthTag = e.Ciphertext, e.IV, e.AuthTag
 	d.Key.Salt, d.Key.WrappedKey = e.Salt, e.Wrapped
+	d.WrappingKey = key.WrappingKey.Key
 	d.Key.KeyWrapper, d.Key.KeyVersion, err = envelope.ParseWrapped(e.Wrapped)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -72,8 +73,9 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 // disabled, because they would be fast at first but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs deliverSQL for a group of posts and returns the attempt IDs of the leads that were stored.
-// It stops early enough before ctx's deadline that readBack can still run.
+// insert runs deliverSQL for a group of posts. For each attempt that stored its lead, the result is true.
+// For each attempt whose wrapping key is not registered, it is false. insert stops early enough before
+// ctx's deadline that readBack can still run.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))
@@ -93,15 +95,17 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 	}
 	stored = make(map[uuid.UUID]bool, len(rows))
 	var attempt uuid.UUID
-	_, err = pgx.ForEachRow(answer, []any{&attempt}, func() error {
-		stored[attempt] = true
+	var isStored bool
+	_, err = pgx.ForEachRow(answer, []any{&attempt, &isStored}, func() error {
+		stored[attempt] = isStored
 		return nil
 	})
 	return stored, err
 }
 
-// answer sets the results of the posts in a committed group. If a post's lead was not stored, either
-// its transaction already has a lead, or its partner, account or secret is not active.
+// answer sets the results of the posts in a committed group. If a post's lead was not stored, its
+// transaction already has a lead, its wrapping key is not registered, or its partner, account or secret
+// is not active. The parameter stored is the result of insert.
 func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
 	var others []uuid.UUID
 	for _, w := range rows {
@@ -111,17 +115,20 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	}
 	found, err := s.findAll(ctx, others)
 	for _, w := range rows {
-		receipt, ok := found[w.delivery.Lead.ID]
+		receipt, delivered := found[w.delivery.Lead.ID]
+		isStored, known := stored[w.delivery.Lead.AttemptID]
 		switch {
-		case stored[w.delivery.Lead.AttemptID]:
+		case isStored:
 			receipt, wrong := w.delivery.receipt()
 			w.result = result{receipt: receipt, stored: true, err: wrong}
 		case err != nil:
 			w.result = result{err: err}
-		case !ok:
-			w.result = result{err: ErrInactive}
-		default:
+		case delivered:
 			w.result = result{receipt: receipt}
+		case known:
+			w.result = result{err: fmt.Errorf("%s %s: %w", w.delivery.Key.KeyWrapper, w.delivery.WrappingKey, errUnregistered)}
+		default:
+			w.result = result{err: ErrInactive}
 		}
 	}
 }

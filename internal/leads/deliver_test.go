@@ -59,7 +59,8 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 			KeyVersion: "1",
 			BodyDigest: []byte("body"),
 		},
-		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
+		WrappingKey: p.Wrappers.Keys()[0].Key,
+		Event:       models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
 	}
 }
 

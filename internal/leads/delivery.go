@@ -1,6 +1,7 @@
 package leads
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,9 @@ type Delivery struct {
 	Key     models.LeadKey
 	Consent models.Consent
 	Event   models.LeadEvent
+	// WrappingKey is the key of Key.KeyWrapper that wrapped the data key (see envelope.WrappingKey). It is
+	// not stored.
+	WrappingKey string
 }
 
 // Receipt is the data for the response to a post. It is the same for every replay.
@@ -43,6 +47,10 @@ type Receipt struct {
 // ErrInactive means that the partner, account or secret is no longer active, although it was still
 // active in the node's directory of partners (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
+
+// errUnregistered means that the key that wrapped the data key is not registered (decision 55). Nothing
+// was stored.
+var errUnregistered = errors.New("the wrapping key is not registered: use the platform's key, or run `pingpost keys introduce`")
 
 func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)

@@ -37,7 +37,7 @@ func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Lead, d.Key = sealed.Lead, sealed.Key
+	d.Lead, d.Key, d.WrappingKey = sealed.Lead, sealed.Key, sealed.WrappingKey
 	d.Key.BodyDigest = []byte("body")
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -104,6 +104,7 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	p, v, local := platform(t), testkit.NewVault(t), localKey(t)
 	vault := v.Wrapper(t, devvault.Rewrap)
 	onLocal, onVault := envelope.NewWrappers(local, vault), envelope.NewWrappers(vault, local)
+	testkit.RegisterKeys(t, p.DB, onLocal)
 	const n = 2100 // more than two batches
 	var all []*leads.Delivery
 	for i := range n {
@@ -156,6 +157,7 @@ func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
 	t.Parallel()
 	p := platform(t)
 	local, vault := localKey(t), testkit.NewVault(t).Wrapper(t, devvault.Rewrap)
+	testkit.RegisterKeys(t, p.DB, envelope.NewWrappers(local))
 	one := sealedLead(t, p, envelope.NewWrappers(local), 1)
 	const copies = 20_000
 	p.DB.Exec(t, `INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version)
@@ -201,6 +203,7 @@ func TestKeyRotationStopsAndResumes(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
 	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
+	testkit.RegisterKeys(t, p.DB, w)
 	const n = 900
 	var all []*leads.Delivery
 	for i := range n {
@@ -234,6 +237,7 @@ func TestKeyRotationWaitsForVault(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
 	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
+	testkit.RegisterKeys(t, p.DB, w)
 	for i := range 300 {
 		sealedLead(t, p, w, i)
 	}

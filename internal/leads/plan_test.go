@@ -19,7 +19,7 @@ func TestPlansSurviveGrowth(t *testing.T) {
 	p.DB.Exec(t, `VACUUM ANALYZE`)
 	scans := func() int {
 		return testkit.Value[int](t, p.DB,
-			`SELECT sum(seq_scan)::int FROM pg_stat_user_tables WHERE relname ~ '^(leads|lead_keys)_' OR relname IN ('partners', 'accounts', 'signing_secrets')`)
+			`SELECT sum(seq_scan)::int FROM pg_stat_user_tables WHERE relname ~ '^(leads|lead_keys)_' OR relname IN ('partners', 'accounts', 'signing_secrets', 'wrapping_keys')`)
 	}
 	inserted := func() int {
 		return testkit.Value[int](t, p.DB, `SELECT sum(n_tup_ins)::int FROM pg_stat_user_tables WHERE relname ~ '^leads_'`)

@@ -82,7 +82,8 @@ func consentColumns() []column {
 	}
 }
 
-// childColumns returns the columns of a post's disclosure text, ledger entry and event.
+// childColumns returns the columns of a post's disclosure text, ledger entry and event, and the wrapping
+// key, which is checked but not stored.
 func childColumns(cached *cachedTexts) []column {
 	return []column{
 		newColumn("disclosure_text", "text", cached.newText),
@@ -91,6 +92,7 @@ func childColumns(cached *cachedTexts) []column {
 		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
 		newColumn("event_kind", "text", func(d *Delivery) string { return string(d.Event.Kind) }),
 		newColumn("detail", "text", func(d *Delivery) string { return d.Event.Detail }),
+		newColumn("wrapping_key", "text", func(d *Delivery) string { return d.WrappingKey }),
 	}
 }
 
@@ -152,9 +154,11 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // digests, so that neither two groups nor a group and an erasure can deadlock.
 //
 // The statement checks that the partner, account and secret are active, because the directory may be
-// out of date (decision 21). Each of them is looked up once per group, not once per post. The lookups
-// are subqueries rather than joins, because a plan that was made while the tables were small might
-// join all rows.
+// out of date (decision 21), and that the wrapping key is registered (decision 55). Each of them is
+// looked up once per group, not once per post. The lookups are subqueries rather than joins, because a
+// plan that was made while the tables were small might join all rows.
+//
+// The result contains the attempts that stored a lead, and those whose wrapping key is not registered.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
@@ -165,10 +169,13 @@ WITH post AS MATERIALIZED (
 ), secret AS MATERIALIZED (
 	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
 		SELECT partner_id, not_before, expires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
+), registered AS MATERIALIZED (
+	SELECT key_wrapper, wrapping_key FROM (SELECT DISTINCT key_wrapper, wrapping_key FROM post) AS named
+	WHERE (SELECT true FROM wrapping_keys WHERE wrapper = named.key_wrapper AND key = named.wrapping_key)
 ), lead AS (
 	INSERT INTO leads (%[3]s)
 	SELECT %[3]s
-	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
+	FROM post JOIN sender USING (account_id, partner_id) JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN secret USING (secret_id, partner_id)
 	WHERE secret_id IS NULL OR (not_before <= received_at AND (expires_at IS NULL OR expires_at > received_at))
 	ORDER BY id
 	ON CONFLICT (id) DO NOTHING
@@ -200,7 +207,10 @@ WITH post AS MATERIALIZED (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
 	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (attempt_id)
 )
-SELECT attempt_id FROM lead`
+SELECT attempt_id, true FROM lead
+UNION ALL
+SELECT attempt_id, false FROM post WHERE NOT EXISTS (
+	SELECT FROM registered WHERE registered.key_wrapper = post.key_wrapper AND registered.wrapping_key = post.wrapping_key)`
 
 // statement contains deliverSQL with its lists of columns filled in. The field columns contains the
 // parameters of the SQL statement in order.

@@ -87,6 +87,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
 	p.Caps = partners.NewCaps(p.DB.DB, p.Time, log)
 	p.Leads = leads.NewStore(p.DB.Pool)
+	RegisterKeys(t, p.DB, p.Wrappers)
 	p.Recorder = intake.NewRecorder(p.DB.Pool, log, 0, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
@@ -101,6 +102,14 @@ func LocalWrappers(t testing.TB) *envelope.Wrappers {
 		t.Fatal(err)
 	}
 	return envelope.NewWrappers(local)
+}
+
+// RegisterKeys registers the wrapping keys, so that leads can be stored with them.
+func RegisterKeys(t testing.TB, d *Database, w *envelope.Wrappers) {
+	t.Helper()
+	if _, err := leads.NewStore(d.DB.Pool).RegisterKeys(t.Context(), w.Keys()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // PlatformKeys returns Keys with one platform key for each of the given bytes. Each key repeats one of

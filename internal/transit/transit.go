@@ -101,6 +101,10 @@ func newClient(o Options) (*api.Client, error) {
 // Name implements envelope.KeyWrapper.
 func (w *Wrapper) Name() string { return Name }
 
+// Keys implements envelope.KeyWrapper. It returns the mount and the name of the key, without a version,
+// because leads with all versions of the key can be read.
+func (w *Wrapper) Keys() []string { return []string{w.mount + "/" + w.key} }
+
 // Reads implements envelope.KeyWrapper. It returns true for every text that has the form of a Transit
 // version, because only Vault knows which versions still exist.
 func (w *Wrapper) Reads(version string) bool { return Version(version) > 0 }

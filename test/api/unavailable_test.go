@@ -5,18 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
+func withoutKEK(n *node.Node) { n.Config.Keys.Local = nil }
 
 // TestWithoutKeyWrapper runs a node that has no key wrapper. The node prices pings, and it checks posts
 // completely before it rejects them. A node that has the key accepts the same post.
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)
-	n.CheckReadiness(t, "/readyz", "key_wrapper")
+	n.CheckReadiness(t, "/readyz", "key_wrapper", "wrapping_key")
 	n.CheckReadiness(t, "/readyz/ping")
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NoKeyWrapper) })
@@ -41,7 +42,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	})
 	n.Manual.Advance(-16 * time.Minute)
 
-	withKey := n.StartPeer(t, func(n *node.Node) { n.Config.Keys.Local = node.NewKey() })
+	withKey := n.StartPeer(t, func(n *node.Node) { n.Config.Keys.Local = []config.Secret{node.NewKey()} })
 	var first node.Delivered
 	n.Stores(t, node.OneLead, func() { first = node.Decode[node.Delivered](t, withKey.Post(t, n.Required, body)) })
 	withKey.Lead(t, first.LeadID)

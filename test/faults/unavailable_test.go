@@ -32,7 +32,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 			}
 			disturb(proxy)
 			testkit.Eventually(t, time.Minute, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
-			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "lead_keys", "partitions")
+			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "wrapping_key", "partitions")
 			n.CheckReadiness(t, "/readyz/ping")
 			n.Get(t, n.Ops+"/healthz")
 			n.CheckServes(t)

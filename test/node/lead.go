@@ -62,7 +62,7 @@ func (n *Node) Lead(t testing.TB, leadID string) Lead {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := envelope.NewLocal(n.Config.Keys.LocalKEK())
+	local, err := envelope.NewLocal(n.Config.Keys.LocalKEKs()...)
 	if err != nil {
 		t.Fatal(err)
 	}

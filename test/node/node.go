@@ -110,7 +110,7 @@ func Start(t *testing.T, options ...Option) *Node {
 	n.Clock = n.Manual
 	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	n.Config.Database.URL = config.Secret(n.DB.AppURL)
-	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, NewKey()
+	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, []config.Secret{NewKey()}
 	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // personal data must not be logged at any level
 	for _, change := range options {
 		change(n)

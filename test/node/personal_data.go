@@ -34,7 +34,10 @@ func (n *Node) Secrets() map[string]string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)
 		return string(bytes)
 	}
-	platform, kek := n.Config.Keys.Platform[0].Reveal(), n.Config.Keys.Local.Reveal()
+	platform, kek := n.Config.Keys.Platform[0].Reveal(), ""
+	if local := n.Config.Keys.Local; len(local) > 0 {
+		kek = local[0].Reveal()
+	}
 	return map[string]string{
 		"the phone number":               PersonPhone,
 		"the phone number as typed":      PersonLocal,

@@ -13,9 +13,10 @@ import (
 
 // Readiness is the response from /readyz or /readyz/ping.
 type Readiness struct {
-	Status int
-	Ready  bool
-	Checks map[string]string
+	Status   int
+	Ready    bool
+	Checks   map[string]string
+	Warnings map[string]string
 }
 
 // Readiness requests /readyz or /readyz/ping from the ops listener.
@@ -41,7 +42,7 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
 	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
-		"key_wrapper", "lead_keys", "partitions", "storing"},
+		"key_wrapper", "wrapping_key", "partitions", "storing"},
 }
 
 // CheckReadiness fails the test if the failing checks of the path are not exactly the given ones.

@@ -27,7 +27,7 @@ type vaultNode struct {
 // withVault makes a node use Vault instead of the local key.
 func withVault(v *testkit.Vault, address string) node.Option {
 	return func(n *node.Node) {
-		n.Config.Keys.Local = ""
+		n.Config.Keys.Local = nil
 		n.Config.Vault.Address = "http://" + address
 		n.Config.Vault.RoleID, n.Config.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
 		n.Config.Vault.Timeout = time.Second
@@ -255,9 +255,9 @@ func TestVaultKeyRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutLeadKeyIsNotReady checks that a node that lacks the key for stored leads reports
-// this and is not ready for posts. It must stay ready for pings.
-func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
+// TestMissingLeadKeyIsWarning checks that a node that lacks the key for stored leads reports this, and
+// stays ready.
+func TestMissingLeadKeyIsWarning(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	n.Deliver(t, n.Required, node.MinimalPost)
@@ -267,12 +267,17 @@ func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	awaitUnreadable := func(key string) {
 		t.Helper()
 		testkit.Eventually(t, time.Minute, "the node reports "+key, func() bool {
-			return strings.Contains(n.Readiness(t, "/readyz").Checks["lead_keys"], key)
+			return strings.Contains(n.Readiness(t, "/readyz").Warnings["lead_keys"], key)
 		})
-		n.CheckReadiness(t, "/readyz", "lead_keys")
+		n.CheckReadiness(t, "/readyz")
+		if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_lead_keys_missing 1\n") {
+			t.Error("the metric is not 1")
+		}
+		if !strings.Contains(n.Log.String(), key) {
+			t.Errorf("%s is not in the log", key)
+		}
 	}
 	awaitUnreadable("local 00000000")
-	n.CheckReadiness(t, "/readyz/ping")
 	if _, err := n.Root.Exec(t.Context(), `UPDATE lead_keys SET key_wrapper = 'vault', key_version = 'v1'`); err != nil {
 		t.Fatal(err)
 	}
