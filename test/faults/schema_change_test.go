@@ -30,7 +30,7 @@ import (
 // prepared the statements of every page before a column is added.
 const fewConnections = 4
 
-// roundPatience limits how long a round of requests and jobs may take on a busy machine.
+// roundPatience limits a round of requests and jobs. Rounds are slow when the machine is busy.
 const roundPatience = 5 * time.Minute
 
 // TestColumnsAddedUnderLoad adds a column to every table while partners send requests, staff use the console
