@@ -120,6 +120,33 @@ func TestEventRollsBackWithItsChange(t *testing.T) {
 	}
 }
 
+// A transaction that writes several events adds them to the chain in their order, however many there are.
+func TestEventsOfOneTransaction(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	c.write(t, 0)
+	const events = 1100 // more than fit into one INSERT
+	err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
+		for n := 1; n <= events; n++ {
+			if err := audit.Write(tx, testkit.StartTime(), who, event(n)); err != nil {
+				return err
+			}
+		}
+		return tx.Exec(`SELECT 1`).Error // may follow, because the events are not written yet
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := c.verify(t, ""); !v.Intact() || v.Events != events+1 {
+		t.Errorf("%+v", v)
+	}
+	sorted := testkit.Value[bool](t, c.Database, `SELECT bool_and(object_id = 'pt_' || n) FROM (
+		SELECT object_id, row_number() OVER (ORDER BY id) - 1 AS n FROM audit_events) AS numbered`)
+	if !sorted {
+		t.Error("the events are not in the order in which they were written")
+	}
+}
+
 func TestConcurrentWritesFormOneChain(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

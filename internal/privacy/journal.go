@@ -3,7 +3,6 @@ package privacy
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -277,7 +276,7 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 			return err
 		}
 		// This may wait. A post that is sent again does not wait yet.
-		if err := tx.Exec(deleteExportsSQL, sql.Named("entry", sequence)).Error; err != nil {
+		if err := tx.Exec(deleteExportsSQL, map[string]any{"entry": sequence}).Error; err != nil {
 			return err
 		}
 		return tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error
