@@ -9,9 +9,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/driver/postgres"
@@ -53,8 +55,7 @@ func (db *DB) WithConstraints(c Constraints) *DB {
 func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		// pgx's error quotes the URL, which contains the password.
-		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
+		return nil, invalidURL(o.URL)
 	}
 	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // limited by the configuration
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
@@ -64,10 +65,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if params["application_name"] == "" {
 		params["application_name"] = "pingpost"
 	}
+	// PgBouncer rejects connections that set statement_timeout when they start.
 	if o.StatementTimeout > 0 {
-		params["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
+		delete(params, "statement_timeout")
 	}
-	primaries := guard(cfg, o.Timelines)
+	primaries := guard(cfg, o.Timelines, o.StatementTimeout)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the database pool: %w", redact(err))
@@ -116,27 +118,52 @@ type State struct {
 // the tables, because a member can become the owner with SET ROLE.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
-	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return s, db.explainAcquire(err)
+	}
+	defer conn.Release()
+	err = conn.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND pg_has_role(current_user, tableowner, 'MEMBER'))
 		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
 		current_setting('server_encoding'), current_setting('transaction_read_only')::boolean`).Scan(&s.Clock, &s.Role, &s.OwnsTables, &s.Encoding, &s.ReadOnly)
 	if err != nil {
 		return s, Translate(err)
 	}
-	s.Schema, err = schemaVersion(ctx, db.Pool)
+	s.Schema, err = schemaVersion(ctx, conn)
 	return s, err
+}
+
+// explainAcquire translates the error of an attempt to get a connection. If the time limit has passed
+// before the attempt to connect failed, the error does not contain the hosts, so explainAcquire adds them.
+func (db *DB) explainAcquire(err error) error {
+	var connect *pgconn.ConnectError
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect) {
+		return Translate(err)
+	}
+	var hosts []string
+	for _, h := range db.primaries.hosts {
+		hosts = append(hosts, hostOf(err, &h))
+	}
+	return &Err{kind: "no connection to " + strings.Join(hosts, " or ") + " in time", cause: err}
 }
 
 // Commit commits a transaction that changes no rows, to check that the database accepts commits. If
 // there is a synchronous standby, Commit waits until the standby has confirmed the transaction.
 func (db *DB) Commit(ctx context.Context) error {
-	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
+	var standby bool
+	// On a standby, pg_logical_emit_message fails with an internal error.
+	err := db.Pool.QueryRow(ctx, `SELECT pg_is_in_recovery(),
+		CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'pingpost', '') END`).Scan(&standby, nil)
+	if standby {
+		return &Err{SQLState: "25006", kind: "the server is a standby, which accepts no writes: check the hosts in database.url, or promote it"}
+	}
 	return Translate(err)
 }
 
-func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
+func schemaVersion(ctx context.Context, conn *pgxpool.Conn) (int64, error) {
 	var v int64
-	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM schema_migrations WHERE is_applied`).Scan(&v)
+	err := conn.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM schema_migrations WHERE is_applied`).Scan(&v)
 	if isUnmigrated(err) {
 		return 0, nil
 	}
@@ -164,8 +191,22 @@ func (s State) CheckSchema() error {
 func OpenOwner(url string, timeout time.Duration) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
+		return nil, invalidURL(url)
 	}
 	cfg.ConnectTimeout = timeout
+	pooler := &poolerCheck{hosts: hostsOf(cfg.Config)}
+	validate := cfg.ValidateConnect
+	cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if validate != nil {
+			if err := validate(ctx, conn); err != nil {
+				return err
+			}
+		}
+		session, err := sessionOf(ctx, conn)
+		if err != nil {
+			return err
+		}
+		return pooler.run(ctx, conn, session)
+	}
 	return stdlib.OpenDB(*cfg), nil
 }
