@@ -111,6 +111,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
 		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not respond", stateUnknown, stateUnknown, stateUnknown, stateUnknown
+		states["database"] += ": " + err.Error()
 		return states
 	}
 	switch {

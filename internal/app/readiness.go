@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/internal/clock"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 type readiness struct {
 	commits atomic.Pointer[string]
 	gauge   *prometheus.GaugeVec
-	failing map[string]bool // used only by followReadiness
+	failing map[string]failureLog // by check; used only by followReadiness
 }
 
 func newReadiness(registry *prometheus.Registry) *readiness {
@@ -31,7 +33,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_ready",
 			Help: "1 if the check of /readyz passes, otherwise 0.",
 		}, []string{"check"}),
-		failing: map[string]bool{},
+		failing: map[string]failureLog{},
 	}
 	registry.MustRegister(r.gauge)
 	unknown := stateUnknown
@@ -70,8 +72,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that has started to fail or to pass again. An unknown state does not count
-// as a change.
+// noteChanges logs each check that fails, as failureLog decides, and each check that passes again. An
+// unknown state does not count as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
 	for check, state := range states {
@@ -81,14 +83,14 @@ func (a *App) noteChanges(states map[string]string) {
 			value = 1
 		}
 		r.gauge.WithLabelValues(check).Set(value)
+		failure := r.failing[check]
 		switch {
-		case state == stateUnknown || ok != r.failing[check]:
-		case ok:
+		case state == stateUnknown:
+		case ok && failure.end():
 			a.log.Info("check passes again", "check", check)
-			r.failing[check] = false
-		default:
+		case !ok && failure.due(state, clock.System{}.Now()):
 			a.log.Warn("check fails", "check", check, "why", state)
-			r.failing[check] = true
 		}
+		r.failing[check] = failure
 	}
 }
