@@ -134,18 +134,21 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// explainAcquire translates the error of an attempt to get a connection. If the time limit has passed
-// before the attempt to connect failed, the error does not contain the hosts, so explainAcquire adds them.
+// explainAcquire translates the error of an attempt to get a connection. If the time limit passes before
+// the attempt to connect fails, the error does not contain the hosts, so explainAcquire adds them.
 func (db *DB) explainAcquire(err error) error {
 	var connect *pgconn.ConnectError
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect) {
 		return Translate(err)
 	}
+	if stat := db.Pool.Stat(); stat.AcquiredConns() == stat.MaxConns() {
+		return &Err{kind: "all connections of this node are in use", cause: err}
+	}
 	var hosts []string
 	for _, h := range db.primaries.hosts {
-		hosts = append(hosts, hostOf(err, &h))
+		hosts = append(hosts, hostOf(err, &h)+": timed out")
 	}
-	return &Err{kind: "no connection to " + strings.Join(hosts, " or ") + " in time", cause: err}
+	return &Err{kind: "cannot connect to " + strings.Join(hosts, "; "), cause: err}
 }
 
 // Commit commits a transaction that changes no rows, to check that the database accepts commits. If
