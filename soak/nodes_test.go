@@ -22,7 +22,16 @@ import (
 
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t)
+	twoNodes(t, startPlatform(t))
+}
+
+// TestTwoNodesThroughPgBouncer is like TestTwoNodes, with a PgBouncer between the nodes and Postgres.
+func TestTwoNodesThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	twoNodes(t, startPlatformThroughPgBouncer(t))
+}
+
+func twoNodes(t *testing.T, p *platform) {
 	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, p) })
 	t.Run("changes", func(t *testing.T) { changesReachEveryNode(t, p) })
 	t.Run("changes without LISTEN", func(t *testing.T) {

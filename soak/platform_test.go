@@ -52,6 +52,22 @@ const (
 // startPlatform starts a platform. Its Postgres has the same durability settings as in production.
 func startPlatform(t *testing.T) *platform {
 	t.Helper()
+	return startPlatformOn(t, durablePostgres(t))
+}
+
+// startPlatformThroughPgBouncer is like startPlatform, but the nodes and commands connect through a
+// PgBouncer in session mode.
+func startPlatformThroughPgBouncer(t *testing.T) *platform {
+	t.Helper()
+	return startPlatformThrough(t, durablePostgres(t), func(p *platform) string {
+		// The pool has enough connections for two nodes and the commands.
+		settings := []string{"pool_mode = session", "default_pool_size = 60", "max_client_conn = 200"}
+		return testkit.NewPgBouncer(t, settings, p.postgres.URL(devpg.AppRole, passwords.App, database)).Address
+	})
+}
+
+func durablePostgres(t *testing.T) devpg.Options {
+	t.Helper()
 	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +77,17 @@ func startPlatform(t *testing.T) *platform {
 			t.Error(err)
 		}
 	})
-	return startPlatformOn(t, devpg.Options{DataDir: folder, Durable: true})
+	return devpg.Options{DataDir: folder, Durable: true}
 }
 
 func startPlatformOn(t *testing.T, o devpg.Options) *platform {
+	t.Helper()
+	return startPlatformThrough(t, o, func(p *platform) string { return fmt.Sprintf("127.0.0.1:%d", p.options.Port) })
+}
+
+// startPlatformThrough starts a platform whose nodes connect to the address that the function server
+// returns.
+func startPlatformThrough(t *testing.T, o devpg.Options, server func(*platform) string) *platform {
 	t.Helper()
 	p := &platform{options: o}
 	t.Cleanup(func() {
@@ -77,7 +100,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	})
 	p.startPostgres(t)
 	p.options.Port = p.postgres.Port()
-	p.network = testkit.NewNetwork(t, fmt.Sprintf("127.0.0.1:%d", p.options.Port))
+	p.network = testkit.NewNetwork(t, server(p))
 	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func CheckURL(text string) error {
 func invalidURL(text string) error {
 	if u, err := url.Parse(text); err == nil {
 		if err := checkTLSFiles(u.Query()); err != nil {
-			return fmt.Errorf("database URL: %w", err)
+			return fmt.Errorf("database.url: %w", err)
 		}
 	}
 	return errors.New("invalid database URL: use postgres://user:password@host:port/database")
