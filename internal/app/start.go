@@ -61,7 +61,7 @@ func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
-	if rejected, ok := errors.AsType[*postgres.Err](err); ok && rejected.SQLState != "" {
+	if rejected, ok := errors.AsType[*postgres.Err](err); ok && (rejected.SQLState != "" || !rejected.Temporary()) {
 		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if err != nil {

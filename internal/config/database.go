@@ -24,10 +24,9 @@ type Database struct {
 	// How long one attempt to connect may take, up to `1m`.
 	ConnectTimeout time.Duration
 
-	// How long one statement may take, up to `1h`. Postgres enforces this limit, also behind
-	// PgBouncer. It cannot be disabled,
-	// because a stuck statement would hold its connection and its locks. The statement that stores a
-	// post is cancelled after at most 3 s, so that every post is answered within 5 s.
+	// How long one statement may take, up to `1h`. Postgres enforces this limit, also behind PgBouncer. It
+	// cannot be disabled, because a stuck statement would hold its connection and its locks. The statement
+	// that stores a post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration
 
 	// The period that one partition of the lead tables covers: `month` or `week`. Choose `week` if you

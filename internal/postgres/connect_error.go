@@ -148,7 +148,8 @@ func poolerHint(pg *pgconn.PgError) string {
 		return ""
 	}
 	for _, known := range []struct{ text, hint string }{
-		{"unsupported startup parameter", "PgBouncer rejects a parameter in database.url: remove it from the URL, or add it to ignore_startup_parameters"},
+		{"unsupported startup parameter",
+			"PgBouncer rejects a parameter in database.url: remove it, or add it to ignore_startup_parameters"},
 		{"query_wait_timeout", "PgBouncer has no free server connection: raise default_pool_size"},
 		{"max_client_conn", "PgBouncer accepts no more clients: raise max_client_conn"},
 		{"no such database", operatorHints["3D000"]},

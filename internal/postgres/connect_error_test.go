@@ -62,13 +62,16 @@ func (a *authority) sign(t *testing.T, cert *x509.Certificate) (certificate, key
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
 // useTLS makes the server use a certificate for 127.0.0.1 or another name.
 func (a *authority) useTLS(t *testing.T, server *testkit.Server, name string, until time.Time) {
 	t.Helper()
-	cert := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until, DNSNames: []string{name}}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until, DNSNames: []string{name},
+	}
 	if ip := net.ParseIP(name); ip != nil {
 		cert.IPAddresses, cert.DNSNames = []net.IP{ip}, nil
 	}
@@ -265,7 +268,8 @@ func TestUnusableTLSFileIsNamed(t *testing.T) {
 			}
 			file := strings.Replace(c.file, " ", " "+dir+"/", 1)
 			file = strings.TrimSuffix(file, "/.")
-			if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), c.want) || strings.Contains(every(err), canary) {
+			if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(every(err), canary) {
 				t.Errorf("%+v: got %v", c, err)
 			}
 		}

@@ -159,7 +159,7 @@ func (db *DB) Commit(ctx context.Context) error {
 	err := db.Pool.QueryRow(ctx, `SELECT pg_is_in_recovery(),
 		CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'pingpost', '') END`).Scan(&standby, nil)
 	if standby {
-		return &Err{SQLState: "25006", kind: "the server is a standby, which accepts no writes: check the hosts in database.url, or promote it"}
+		return &Err{SQLState: "25006", kind: "the server is a standby: check the hosts in database.url, or promote it"}
 	}
 	return Translate(err)
 }

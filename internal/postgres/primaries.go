@@ -94,14 +94,14 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 				return err
 			}
 		}
-		at, primary, session, err := timelineOf(ctx, conn, settings)
+		s, err := serverOf(ctx, conn, settings)
 		if err == nil {
-			err = pooler.run(ctx, conn, session)
+			err = pooler.run(ctx, conn, s.session)
 		}
-		if err != nil || !primary {
+		if err != nil || !s.primary {
 			return err
 		}
-		return p.admit(at, linkOf(conn))
+		return p.admit(s.Timeline, linkOf(conn))
 	}
 	if len(p.hosts) > 1 {
 		cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
@@ -158,31 +158,37 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf returns the timeline of a primary and the process ID of its session. For a standby, the
-// result primary is false. The timeline comes from the name of the WAL file, because
-// pg_control_checkpoint() still shows the old timeline for some time after a promotion. The parameter
-// settings contains statements that are executed first, or "".
-func timelineOf(ctx context.Context, conn *pgconn.PgConn, settings string) (at Timeline, primary bool, session string, err error) {
+// server describes the server of a connection.
+type server struct {
+	Timeline        // only of a primary
+	primary  bool   // false for a standby
+	session  string // process ID of the connection's session
+}
+
+// serverOf reads the timeline and the session of a connection. The timeline comes from the name of the WAL
+// file, because pg_control_checkpoint() still shows the old timeline for some time after a promotion. The
+// parameter settings contains statements that are executed first, or "".
+func serverOf(ctx context.Context, conn *pgconn.PgConn, settings string) (s server, err error) {
 	results, err := conn.Exec(ctx, settings+`SELECT system_identifier,
 		CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, pg_backend_pid()
 		FROM pg_control_system()`).ReadAll()
 	if err != nil {
-		return at, false, "", err
+		return s, err
 	}
 	row := results[len(results)-1].Rows[0]
-	session = string(row[2])
+	s.session = string(row[2])
 	if row[1] == nil {
-		return at, false, session, nil
+		return s, nil
 	}
-	if at.System, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
-		return at, false, session, fmt.Errorf("reading the system identifier: %w", err)
+	if s.System, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
+		return s, fmt.Errorf("reading the system identifier: %w", err)
 	}
 	id, err := strconv.ParseUint(string(row[1]), 16, 32)
 	if err != nil {
-		return at, false, session, fmt.Errorf("reading the timeline: %w", err)
+		return s, fmt.Errorf("reading the timeline: %w", err)
 	}
-	at.ID = uint32(id)
-	return at, true, session, nil
+	s.ID, s.primary = uint32(id), true
+	return s, nil
 }
 
 // admit returns errReplaced for a primary whose timeline is lower than the highest one seen in its
@@ -292,11 +298,12 @@ func (s *hostProbe) runHost(ctx context.Context, i int) (at Timeline, primary bo
 			return at, false, err
 		}
 	}
-	if at, primary, _, err = timelineOf(ctx, s.conns[i], ""); err != nil {
+	found, err := serverOf(ctx, s.conns[i], "")
+	if err != nil {
 		s.conns[i].Close(ctx) //nolint:errcheck // err is already set
 		s.conns[i] = nil
 	}
-	return at, primary, err
+	return found.Timeline, found.primary, err
 }
 
 func (s *hostProbe) close(ctx context.Context) {

@@ -57,7 +57,8 @@ func explain(err error) error {
 	}
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return &Error{0, "unreachable", "cannot reach Vault: " + certificate.Err.Error() + ": check vault.address and vault.ca_file"}
+		return &Error{0, "unreachable", "cannot reach Vault: " + certificate.Err.Error() +
+			": check vault.address and vault.ca_file"}
 	}
 	return &Error{0, "unreachable", "cannot reach Vault: " + err.Error() + ": check vault.address"}
 }
@@ -72,7 +73,8 @@ func explainResponse(answered *api.ResponseError) error {
 	e := &Error{Status: answered.StatusCode}
 	switch answered.StatusCode {
 	case statusForbidden:
-		e.Reason, e.text = "denied", "Vault denied access: check vault.mount, vault.key, the policy, and that the token or login has not expired"
+		e.Reason = "denied"
+		e.text = "Vault denied access: check vault.mount, vault.key, the policy, and that the token or login has not expired"
 	case statusNotFound:
 		e.Reason, e.text = "not_found", "Vault path not found: check vault.mount, vault.key and vault.auth_mount"
 	case statusTooMany:
