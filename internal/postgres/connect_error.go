@@ -121,7 +121,7 @@ func tlsFailure(err error) string {
 		return "the certificate has expired or is not valid yet"
 	case errors.As(err, &invalid):
 		return "the certificate is not valid"
-	case strings.HasSuffix(err.Error(), "server refused TLS connection"), errors.As(err, &header):
+	case strings.HasSuffix(err.Error(), " TLS connection"), errors.As(err, &header): // pgx has no type for this
 		return "the server does not support TLS"
 	case errors.As(err, &op) && op.Op == "remote error": // an alert, whose text is one of crypto/tls's constants
 		return "rejected by the server (" + op.Err.Error() + ")"
