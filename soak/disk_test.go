@@ -19,13 +19,13 @@ import (
 func TestPostsResumeAfterFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)
-	p := startPlatformOn(t, devpg.Options{
+	p := startPlatform(t, setup{prepare: createShortPartitions, postgres: devpg.Options{
 		DataDir: filepath.Join(disk, "postgres"),
 		Durable: true,
 		ExtraSettings: map[string]string{
 			"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB",
 		},
-	}, createShortPartitions)
+	}})
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 2)))
 	for range 2 {
 		c.awaitAcknowledged(t, 100)
@@ -54,7 +54,7 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 // report it, attach them again and become ready, and no acknowledged lead may be lost.
 func TestNodesRestorePartitions(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t, noPreparation)
+	p := startPlatform(t, setup{})
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 3)))
 	root := p.root(t)
 	exec := func(sql string, args ...any) {

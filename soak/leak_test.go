@@ -30,7 +30,7 @@ const (
 // memory and goroutines at the end with those soon after the start.
 func TestMemoryAndGoroutinesDoNotGrow(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t, createShortPartitions)
+	p := startPlatform(t, setup{prepare: createShortPartitions})
 	n, c := p.nodes[0], p.client()
 	var delivered, unavailable atomic.Int64
 	for i := range 8 {

@@ -22,7 +22,16 @@ import (
 
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t, createShortPartitions)
+	twoNodes(t, startPlatform(t, setup{prepare: createShortPartitions}))
+}
+
+// TestTwoNodesThroughPgBouncer is like TestTwoNodes, with a PgBouncer between the nodes and Postgres.
+func TestTwoNodesThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	twoNodes(t, startPlatform(t, setup{prepare: createShortPartitions, server: throughPgBouncer}))
+}
+
+func twoNodes(t *testing.T, p *platform) {
 	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, p) })
 	t.Run("changes", func(t *testing.T) { changesReachEveryNode(t, p) })
 	t.Run("changes without LISTEN", func(t *testing.T) {

@@ -50,9 +50,23 @@ const (
 	partitionLength = 4 * time.Second
 )
 
-// startPlatform starts a platform. Its Postgres has the same durability settings as in production. It
-// calls prepare before the nodes start.
-func startPlatform(t *testing.T, prepare func(*testing.T, *platform)) *platform {
+// setup configures startPlatform.
+type setup struct {
+	postgres devpg.Options               // by default as durable as in production, in a temporary folder
+	prepare  func(*testing.T, *platform) // called before the nodes start; may be nil
+	// server returns the address to which the nodes and commands connect. By default, it is Postgres's.
+	server func(*testing.T, *platform) string
+}
+
+// throughPgBouncer starts a PgBouncer in session mode.
+func throughPgBouncer(t *testing.T, p *platform) string {
+	t.Helper()
+	// The pool has enough connections for two nodes and the commands.
+	settings := []string{"pool_mode = session", "default_pool_size = 60", "max_client_conn = 200"}
+	return testkit.NewPgBouncer(t, settings, p.postgres.URL(devpg.AppRole, passwords.App, database)).Address
+}
+
+func durablePostgres(t *testing.T) devpg.Options {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
 	if err != nil {
@@ -63,13 +77,16 @@ func startPlatform(t *testing.T, prepare func(*testing.T, *platform)) *platform 
 			t.Error(err)
 		}
 	})
-	return startPlatformOn(t, devpg.Options{DataDir: folder, Durable: true}, prepare)
+	return devpg.Options{DataDir: folder, Durable: true}
 }
 
-// startPlatformOn is like startPlatform, but with other options for Postgres.
-func startPlatformOn(t *testing.T, o devpg.Options, prepare func(*testing.T, *platform)) *platform {
+// startPlatform starts a platform.
+func startPlatform(t *testing.T, with setup) *platform {
 	t.Helper()
-	p := &platform{options: o}
+	if with.postgres.DataDir == "" {
+		with.postgres = durablePostgres(t)
+	}
+	p := &platform{options: with.postgres}
 	t.Cleanup(func() {
 		if p.postgres == nil {
 			return
@@ -80,7 +97,11 @@ func startPlatformOn(t *testing.T, o devpg.Options, prepare func(*testing.T, *pl
 	})
 	p.startPostgres(t)
 	p.options.Port = p.postgres.Port()
-	p.network = testkit.NewNetwork(t, fmt.Sprintf("127.0.0.1:%d", p.options.Port))
+	server := fmt.Sprintf("127.0.0.1:%d", p.options.Port)
+	if with.server != nil {
+		server = with.server(t, p)
+	}
+	p.network = testkit.NewNetwork(t, server)
 	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
 		t.Fatal(err)
 	}
@@ -92,23 +113,32 @@ func startPlatformOn(t *testing.T, o devpg.Options, prepare func(*testing.T, *pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare(t, p)
+	if with.prepare != nil {
+		with.prepare(t, p)
+	}
 	p.createPartner(t)
 	for i := range p.nodes {
-		p.nodes[i] = &node{
-			name: fmt.Sprintf("node %d", i),
-			environment: append(p.environment(),
-				"PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"),
-				"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t),
-				"PINGPOST_HTTP_PROFILE_ADDR="+testkit.FreeAddress(t)),
-		}
+		p.nodes[i] = p.newNode(t, fmt.Sprintf("node %d", i))
 		p.nodes[i].start(t)
-		t.Cleanup(func() { p.nodes[i].kill(t) })
 	}
 	return p
 }
 
-func noPreparation(*testing.T, *platform) {}
+// newNode returns a node that has not started. The settings replace those of the platform.
+func (p *platform) newNode(t *testing.T, name string, settings ...string) *node {
+	t.Helper()
+	n := &node{name: name, environment: slices.Concat(p.environment(), []string{
+		"PINGPOST_DATABASE_SNAPSHOT_FILE=" + filepath.Join(t.TempDir(), "snapshot"),
+		"PINGPOST_HTTP_API_ADDR=" + testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR=" + testkit.FreeAddress(t),
+		"PINGPOST_HTTP_OPS_ADDR=" + testkit.FreeAddress(t), "PINGPOST_HTTP_PROFILE_ADDR=" + testkit.FreeAddress(t),
+	}, settings)}
+	t.Cleanup(func() {
+		if n.cmd != nil {
+			n.kill(t)
+		}
+	})
+	return n
+}
 
 // createShortPartitions creates partitions of partitionLength for the coming minutes, so that faults
 // also occur when one partition ends and the next begins, as at the end of a month. The nodes create the
@@ -168,8 +198,14 @@ func (p *platform) newSecret(t *testing.T) (made newSecret) {
 // run runs a command and returns its output.
 func (p *platform) run(t *testing.T, args ...string) []byte {
 	t.Helper()
+	return p.runWith(t, nil, args...)
+}
+
+// runWith is like run, but with settings that replace those of the platform.
+func (p *platform) runWith(t *testing.T, settings []string, args ...string) []byte {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Env = p.environment()
+	cmd.Env = append(p.environment(), settings...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -265,6 +301,13 @@ func (n *node) url(listener string) string {
 // start starts the node and waits until it is ready.
 func (n *node) start(t *testing.T) {
 	t.Helper()
+	n.launch(t)
+	n.await(t, n.ready)
+	n.down.Store(false)
+}
+
+func (n *node) launch(t *testing.T) {
+	t.Helper()
 	n.cmd = exec.Command(binary, "serve")
 	n.cmd.Env, n.cmd.Stdout, n.cmd.Stderr = n.environment, &n.log, &n.log
 	if err := n.cmd.Start(); err != nil {
@@ -275,15 +318,19 @@ func (n *node) start(t *testing.T) {
 		_ = cmd.Wait()
 		close(ended)
 	}(n.cmd, n.ended)
-	testkit.Eventually(t, recovery, n.name+" is ready", func() bool {
+}
+
+// await waits until the condition is true. The test fails if the node exits.
+func (n *node) await(t *testing.T, condition func(context.Context) bool) {
+	t.Helper()
+	testkit.Eventually(t, recovery, n.name+" reaches the expected state", func() bool {
 		select {
 		case <-n.ended:
 			t.Fatalf("%s exited:\n%s", n.name, n.log.String())
 		default:
 		}
-		return n.ready(t.Context())
+		return condition(t.Context())
 	})
-	n.down.Store(false)
 }
 
 func (n *node) ready(ctx context.Context) bool {

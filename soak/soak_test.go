@@ -24,7 +24,7 @@ func TestFaultsUnderLoad(t *testing.T) {
 	}
 	t.Logf("-seed %d", *seed)
 	random := rand.New(rand.NewPCG(*seed, 1))
-	p := startPlatform(t, createShortPartitions)
+	p := startPlatform(t, setup{prepare: createShortPartitions})
 	c := p.clients(t, random)
 	faults := p.faults(t, c, random)
 	for i, f := range faults {

@@ -12,7 +12,7 @@ import (
 // even though the retry can see the lead on the primary.
 func TestPostWaitsForSynchronousStandby(t *testing.T) {
 	t.Parallel()
-	p := startPlatform(t, createShortPartitions)
+	p := startPlatform(t, setup{prepare: createShortPartitions})
 	root := p.root(t)
 	standby := func(name string) {
 		t.Helper()

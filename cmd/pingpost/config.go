@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 func configCommand() *cobra.Command {
@@ -15,8 +16,9 @@ func configCommand() *cobra.Command {
 func configCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "List errors and warnings in the configuration", Args: noArgs,
-		Long: "List all errors and warnings in the configuration. This command checks only settings. `serve` also\n" +
-			"checks the database, its schema and its role when it starts.",
+		Long: "List all errors and warnings in the configuration. This command checks settings, and whether the\n" +
+			"files and folders that they name can be used by the current user. `serve` also checks the database, its\n" +
+			"schema and its role when it starts.",
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -24,8 +26,15 @@ func configCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, w := range cfg.Warnings() {
+		failures, warnings := cfg.CheckFiles()
+		if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {
+			failures = append(failures, config.Problem{Text: err.Error()})
+		}
+		for _, w := range append(cfg.Warnings(), warnings...) {
 			fmt.Fprintln(c.OutOrStdout(), "warning:", w)
+		}
+		if len(failures) > 0 {
+			return failures
 		}
 		fmt.Fprintln(c.OutOrStdout(), "the configuration is valid")
 		return nil

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -311,6 +312,14 @@ func configurationCommands(t *testing.T, p *platform) {
 	for _, name := range []string{"check", "show"} {
 		pingpost(t, "config", name).fails(t, 1, "database.url", "keys.platform_keys")
 	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	unusable := append(slices.Clone(env),
+		"PINGPOST_DATABASE_URL=postgres://app:secret@db/name?sslmode=verify-full&sslrootcert="+missing, "PINGPOST_VAULT_ADDRESS=https://vault.example.com", "PINGPOST_VAULT_CA_FILE="+missing,
+		"PINGPOST_VAULT_AUTH=kubernetes", "PINGPOST_VAULT_ROLE=node", "PINGPOST_VAULT_JWT_FILE="+missing,
+		"PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_PRIVACY_ERASURE_JOURNAL="+missing)
+	call(t, "", unusable, "config", "check").fails(t, 1,
+		"sslrootcert "+missing+": file not found", "vault.ca_file: file not found",
+		"vault.jwt_file: file not found", "privacy.erasure_journal: folder not found")
 	withoutKEK := call(t, "", append(env, "LEAD_VAULT_KEK="), "config", "check").ok(t)
 	if !strings.Contains(withoutKEK, "warning:") {
 		t.Errorf("printed %s", withoutKEK)

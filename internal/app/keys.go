@@ -119,7 +119,8 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	}
 }
 
-// state returns "ok", or the reason why there are no data keys for new leads.
+// state returns "ok", or the reason why there are no data keys for new leads. Until the first call to
+// Vault has ended, the state is unknown.
 func (k *Keys) state() string {
 	if !k.Wrappers.Configured() {
 		return "not configured, so posts get 503"
@@ -128,10 +129,12 @@ func (k *Keys) state() string {
 		return stateOK
 	}
 	switch s := k.pool.Stats(); {
+	case !s.Called:
+		return stateUnknown
 	case s.Failure != nil:
 		return fmt.Sprintf("%s; %d data keys left", s.Failure, s.Ready)
 	case s.Ready == 0:
-		return "no data key is ready yet"
+		return "posts use data keys faster than Vault wraps them"
 	}
 	return stateOK
 }

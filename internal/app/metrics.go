@@ -65,4 +65,7 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Database connections in use.",
 		func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
+	gauge("pingpost_replaced_primaries",
+		"Hosts in database.url that still accept writes although a standby was promoted in their place.",
+		func() float64 { return float64(a.db.ReplacedPrimaries()) })
 }

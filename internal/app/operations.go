@@ -121,7 +121,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"] = "does not respond"
+		states["database"] = "does not respond: " + err.Error()
 		for _, check := range []string{"commits", "schema", "clock", "partitions"} {
 			states[check] = stateUnknown
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
@@ -29,7 +30,7 @@ type readiness struct {
 	partitions atomic.Pointer[string]
 	gauge      *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
-	failing    map[string]bool // used only by followReadiness
+	failing    map[string]failureLog // by check; used only by followReadiness
 }
 
 func newReadiness(registry *prometheus.Registry) *readiness {
@@ -42,7 +43,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_partitions_end_timestamp_seconds",
 			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
 		}, []string{"table"}),
-		failing: map[string]bool{},
+		failing: map[string]failureLog{},
 	}
 	registry.MustRegister(r.gauge, r.horizons)
 	unknown := stateUnknown
@@ -136,8 +137,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that has started to fail or to pass again. An unknown state does not count
-// as a change.
+// noteChanges logs each check that fails, as failureLog decides, and each check that passes again. An
+// unknown state does not count as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
 	for check, state := range states {
@@ -147,14 +148,14 @@ func (a *App) noteChanges(states map[string]string) {
 			value = 1
 		}
 		r.gauge.WithLabelValues(check).Set(value)
+		failure := r.failing[check]
 		switch {
-		case state == stateUnknown || ok != r.failing[check]:
-		case ok:
+		case state == stateUnknown:
+		case ok && failure.end():
 			a.log.Info("check passes again", "check", check)
-			r.failing[check] = false
-		default:
+		case !ok && failure.due(state, clock.System{}.Now()):
 			a.log.Warn("check fails", "check", check, "why", state)
-			r.failing[check] = true
 		}
+		r.failing[check] = failure
 	}
 }

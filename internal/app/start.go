@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/snapshot"
 )
@@ -61,7 +62,7 @@ func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
-	if rejected, ok := errors.AsType[*postgres.Err](err); ok && rejected.SQLState != "" {
+	if rejected, ok := errors.AsType[*postgres.Err](err); ok && (rejected.SQLState != "" || !rejected.Temporary()) {
 		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if err != nil {
@@ -91,7 +92,7 @@ func isRetryable(err error) bool {
 func (a *App) awaitDatabase(ctx context.Context) bool {
 	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()
-	logged := ""
+	var failure failureLog
 	for !a.loaded.Load() {
 		select {
 		case <-ctx.Done():
@@ -107,9 +108,8 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 		case !isRetryable(err):
 			a.failed <- err
 			return false
-		case err.Error() != logged:
-			logged = err.Error()
-			a.log.Warn("still waiting for the database", "error", logged)
+		case failure.due(err.Error(), clock.System{}.Now()):
+			a.log.Warn("still waiting for the database", "error", err)
 		}
 		a.expireSnapshot()
 	}

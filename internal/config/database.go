@@ -11,8 +11,9 @@ type Database struct {
 	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. If there are
 	// standbys, list all hosts, separated by commas, and add `target_session_attrs=read-write`, so that
 	// nodes find a promoted standby (see docs/how-to/fail-over-the-database.md). Use
-	// `sslmode=verify-full` for a database on another machine. The node logs a warning for anything
-	// weaker than `require`.
+	// `sslmode=verify-full` for a database on another machine, with `sslrootcert=FILE` for a private CA. The
+	// node logs a warning for anything weaker than `require`. PgBouncer must be in session mode (see
+	// docs/how-to/deploy.md).
 	URL Secret
 
 	// The maximum number of connections from this node, 2 to 500. A node also opens one connection for
@@ -23,9 +24,9 @@ type Database struct {
 	// How long one attempt to connect may take, up to `1m`.
 	ConnectTimeout time.Duration
 
-	// How long one statement may take, up to `1h`. Postgres enforces this limit. It cannot be disabled,
-	// because a stuck statement would hold its connection and its locks. The statement that stores a
-	// post is cancelled after at most 3 s, so that every post is answered within 5 s.
+	// How long one statement may take, up to `1h`. Postgres enforces this limit, also behind PgBouncer. It
+	// cannot be disabled, because a stuck statement would hold its connection and its locks. The statement
+	// that stores a post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration
 
 	// The period that one partition of the lead tables covers: `month` or `week`. Choose `week` if you

@@ -41,6 +41,16 @@ func unprivileged() (*account, error) {
 	return nil, errors.New("cannot run Postgres as root, and the users postgres and nobody do not exist: create the user postgres, or do not run this program as root")
 }
 
+// Credential returns the user for programs that, like Postgres, cannot run as root. It returns nil if this
+// program is not running as root.
+func Credential() (*syscall.Credential, error) {
+	runAs, err := unprivileged()
+	if err != nil || runAs == nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: runAs.uid, Gid: runAs.gid}, nil
+}
+
 // Reachable returns an error if the user that would run Postgres cannot access dir. The folder
 // does not have to exist. If the program does not run as root, Reachable returns nil.
 func Reachable(dir string) error {

@@ -18,10 +18,14 @@ type Process struct {
 	err   error // the error with which the process ended; set before the channel ended is closed
 }
 
-// Run starts a program.
+// Run starts a program. If cmd has a credential, the program runs as that user.
 func Run(cmd *exec.Cmd) (*Process, error) {
 	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = ownProcess()
+	attributes := ownProcess()
+	if cmd.SysProcAttr != nil {
+		attributes.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = attributes
 	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	launched := make(chan error)
 	go func() {

@@ -46,6 +46,7 @@ type Pool struct {
 	failure error     // of the last call; nil after a success
 	arrived chan struct{}
 	called  time.Time // when the last call began
+	ended   bool      // a call has ended
 
 	made, taken, waited, expired, purged int64
 }
@@ -65,6 +66,7 @@ type PoolStats struct {
 	Ready   int
 	Version string // of the ready keys; "" before the first key arrives
 	Failure error  // of the last call to the wrapper; nil after a success
+	Called  bool   // a call to the wrapper has ended, so Failure is known
 	// Taken is the number of keys that posts have used, and Waited the number of posts that had
 	// to wait for one. Expired is the number of unused keys that were too old or were replaced,
 	// and Purged the number of unused keys that were dropped because the key version changed.
@@ -77,7 +79,7 @@ type PoolStats struct {
 func (p *Pool) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return PoolStats{len(p.ready), p.version, p.failure, p.taken, p.waited, p.expired, p.purged, p.made}
+	return PoolStats{len(p.ready), p.version, p.failure, p.ended, p.taken, p.waited, p.expired, p.purged, p.made}
 }
 
 // Take returns a data key that no other caller gets. If none is ready, it waits up to a
@@ -231,7 +233,7 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	defer clear(keys)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.failure = err
+	p.failure, p.ended = err, true
 	if err == nil {
 		err = p.add(keys, made)
 	}

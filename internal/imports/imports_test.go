@@ -32,6 +32,7 @@ var layers = map[string]int{
 	"internal/csvcell":          0,
 	"internal/yamldoc":          0,
 	"internal/devprogram":       0,
+	"internal/pemfile":          0,
 	"migrations":                0,
 	"models":                    1,
 	"pricing_rules":             1,

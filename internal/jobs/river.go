@@ -86,8 +86,7 @@ func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog returns a logger for River. It logs only errors, and omits host, user and database
-// names.
+// riverLog returns a logger for River. It logs only errors, and omits SQL, and user and database names.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
 
 type errorsOnly struct{ slog.Handler }
@@ -103,8 +102,10 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	safe := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
-			safe.AddAttrs(slog.Any(a.Key, postgres.Translate(err)))
-		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate needs an error
+			safe.AddAttrs(slog.Any("error", postgres.Translate(err)))
+		} else if a.Key == "err" || a.Key == "error" {
+			safe.AddAttrs(slog.Any("error", postgres.TranslateText(a.Value.String())))
+		} else {
 			safe.AddAttrs(a)
 		}
 		return true

@@ -2,6 +2,8 @@ package jobs_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,22 +11,45 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// River's log messages about database errors do not contain hosts, users or database names.
-func TestRiverLogHidesConnectionDetails(t *testing.T) {
-	_, err := pgx.Connect(t.Context(), "postgres://canary:canary@127.0.0.1:1/canary")
+// River's log messages contain the cause of an error, whether River logs the error or its text, but no
+// user or database names and no SQL.
+func TestRiverLogNamesCause(t *testing.T) {
+	refused := testkit.FreeAddress(t)
+	_, connect := pgx.Connect(t.Context(), "postgres://canary:canary@"+refused+"/canary")
+	statement := &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "canary", Detail: "canary"}
 	var text bytes.Buffer
 	log := jobs.RiverLog(slog.New(slog.NewJSONHandler(&text, nil)))
-	log.Error("Error fetching jobs", slog.String("err", err.Error()), slog.Any("error", err), slog.Any("cause", err),
-		slog.String("queue", "default"))
-	log.Info("not an error")
-	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "not an error") ||
-		!strings.Contains(got, `"queue":"default"`) {
-		t.Errorf("got log %s", got)
+	for i, c := range []struct {
+		attr slog.Attr
+		want string
+	}{
+		{slog.Any("err", connect), refused + ": connection refused"},
+		{slog.String("err", connect.Error()), refused + ": connection refused"},
+		{slog.String("error", "error fetching canary jobs: "+statement.Error()), "SQLSTATE 57P01"},
+		{slog.Any("error", statement), "SQLSTATE 57P01"},
+		{slog.String("err", "canary: "+context.DeadlineExceeded.Error()), "timed out"},
+		{slog.String("err", "canary: "+pgconn.ErrConnClosed.Error()), "connection lost"},
+		{slog.String("err", "canary"), "the statement failed"},
+	} {
+		text.Reset()
+		log.Error("Error fetching jobs", c.attr, slog.String("queue", "default"))
+		var line struct{ Error, Queue string }
+		if err := json.Unmarshal(text.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(line.Error, c.want) || line.Queue != "default" || strings.Contains(text.String(), "canary") {
+			t.Errorf("%d: got log %s, want the error %q", i, text.String(), c.want)
+		}
+	}
+	text.Reset()
+	if log.Info("not an error"); text.Len() > 0 {
+		t.Errorf("got log %s", text.String())
 	}
 }
 

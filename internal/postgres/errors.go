@@ -38,12 +38,13 @@ func (c Constraints) Translate(err error) error {
 // and the constraint, because Postgres quotes rows in its message and detail.
 type Err struct {
 	SQLState, Table, Constraint string
-	kind                        string
+	kind                        string // describes the error; if it is "", SQLState does
+	permanent                   bool   // the error lasts until an operator changes the configuration
 	cause                       error
 }
 
 func (e *Err) Error() string {
-	if e.SQLState == "" {
+	if e.kind != "" {
 		return "database: " + e.kind
 	}
 	text := "database: SQLSTATE " + e.SQLState
@@ -83,6 +84,9 @@ var operatorHints = map[string]string{
 // Temporary reports whether the error is caused by the state of the connection or the server, for
 // example if the server is starting, stopping, read-only, or out of disk space or connections.
 func (e *Err) Temporary() bool {
+	if e.permanent {
+		return false
+	}
 	if e.SQLState == "" {
 		return true
 	}
@@ -115,14 +119,15 @@ func Translate(err error) error {
 		return apperr.New(apperr.NotFound, "not_found", "Not Found")
 	}
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &pg) && !errors.As(err, &connect) {
 		return &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
 	}
 	return redact(err)
 }
 
-// redact replaces the text of an error with its kind, because connection errors contain hosts and
-// users, and encoding errors quote values.
+// redact replaces the text of an error with its kind, because connection errors contain users and
+// database names, and encoding errors quote values.
 func redact(err error) error {
 	var already *Err
 	if errors.As(err, &already) {
@@ -132,14 +137,12 @@ func redact(err error) error {
 	var netErr net.Error
 	var connect *pgconn.ConnectError
 	switch {
-	case errors.Is(err, errReplaced):
-		kind = "the server was replaced by a newer primary, which does not respond"
 	case errors.Is(err, context.Canceled):
 		kind = "cancelled"
+	case errors.As(err, &connect):
+		return explainConnect(connect)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		kind = "timed out"
-	case errors.As(err, &connect):
-		kind = "cannot connect"
 	case errors.As(err, &netErr), pgconn.SafeToRetry(err):
 		kind = "connection lost"
 	}

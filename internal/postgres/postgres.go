@@ -10,9 +10,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/driver/postgres"
@@ -58,8 +60,7 @@ func (db *DB) WithConstraints(c Constraints) *DB {
 func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		// pgx's error quotes the URL, which contains the password.
-		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
+		return nil, invalidURL(o.URL)
 	}
 	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // limited by the configuration
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
@@ -70,10 +71,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if params["application_name"] == "" {
 		params["application_name"] = cmp.Or(o.Application, "pingpost")
 	}
+	// PgBouncer rejects connections that set statement_timeout when they start.
 	if o.StatementTimeout > 0 {
-		params["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
+		delete(params, "statement_timeout")
 	}
-	primaries := guard(cfg, o.Timelines)
+	primaries := guard(cfg, o.Timelines, o.StatementTimeout)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the database pool: %w", redact(err))
@@ -118,10 +120,15 @@ type State struct {
 // the tables, because a member can become the owner with SET ROLE.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
-	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return s, db.explainAcquire(err)
+	}
+	err = conn.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND pg_has_role(current_user, tableowner, 'MEMBER'))
 		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
 		current_setting('server_encoding'), current_setting('transaction_read_only')::boolean`).Scan(&s.Clock, &s.Role, &s.OwnsTables, &s.Encoding, &s.ReadOnly)
+	conn.Release() // before ReadSchema, which takes a connection too
 	if err != nil {
 		return s, Translate(err)
 	}
@@ -132,10 +139,33 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, Translate(err)
 }
 
+// explainAcquire translates the error of an attempt to get a connection. If the time limit passes before
+// the attempt to connect fails, the error does not contain the hosts, so explainAcquire adds them.
+func (db *DB) explainAcquire(err error) error {
+	var connect *pgconn.ConnectError
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect) {
+		return Translate(err)
+	}
+	if stat := db.Pool.Stat(); stat.AcquiredConns() == stat.MaxConns() {
+		return &Err{kind: "all connections of this node are in use", cause: err}
+	}
+	var hosts []string
+	for _, h := range db.primaries.hosts {
+		hosts = append(hosts, hostOf(err, &h)+": timed out")
+	}
+	return &Err{kind: "cannot connect to " + strings.Join(hosts, "; "), cause: err}
+}
+
 // Commit commits a transaction that changes no rows, to check that the database accepts commits. If
 // there is a synchronous standby, Commit waits until the standby has confirmed the transaction.
 func (db *DB) Commit(ctx context.Context) error {
-	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
+	var standby bool
+	// On a standby, pg_logical_emit_message fails with an internal error.
+	err := db.Pool.QueryRow(ctx, `SELECT pg_is_in_recovery(),
+		CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'pingpost', '') END`).Scan(&standby, nil)
+	if standby {
+		return &Err{SQLState: "25006", kind: "the server is a standby: check the hosts in database.url, or promote it"}
+	}
 	return Translate(err)
 }
 
@@ -167,8 +197,22 @@ func (s State) CheckSchema() error {
 func OpenOwner(url string, timeout time.Duration) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
+		return nil, invalidURL(url)
 	}
 	cfg.ConnectTimeout = timeout
+	pooler := &poolerCheck{hosts: hostsOf(cfg.Config)}
+	validate := cfg.ValidateConnect
+	cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if validate != nil {
+			if err := validate(ctx, conn); err != nil {
+				return err
+			}
+		}
+		session, err := sessionOf(ctx, conn)
+		if err != nil {
+			return err
+		}
+		return pooler.run(ctx, conn, session)
+	}
 	return stdlib.OpenDB(*cfg), nil
 }

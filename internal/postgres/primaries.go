@@ -48,6 +48,8 @@ type primaries struct {
 	highest map[int64]uint32 // highest timeline seen in each cluster
 	newest  int              // index of the first host that is not replaced
 	open    map[*link]Timeline
+
+	replaced atomic.Int64 // number of replaced primaries that accepted writes at the last survey
 }
 
 // link is the network connection that a database connection uses.
@@ -64,12 +66,19 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool reject connections to a primary that has been replaced by a newer one. The
-// parameter seen contains the timelines that were known before a restart.
-func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
+// guard makes the pool reject connections to a primary that has been replaced by a newer one, and
+// connections through a pooler that does not keep sessions. The parameter seen contains the timelines that
+// were known before a restart. The same round trip sets the connections' statement timeout; 0 means that
+// guard does not set it.
+func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
 		p.highest[t.System] = max(p.highest[t.System], t.ID)
+	}
+	pooler := &poolerCheck{hosts: p.hosts}
+	settings := ""
+	if statementTimeout > 0 {
+		settings = fmt.Sprintf("SET statement_timeout = %d;", statementTimeout.Milliseconds())
 	}
 	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
 	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -85,11 +94,14 @@ func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 				return err
 			}
 		}
-		at, primary, err := timelineOf(ctx, conn)
-		if err != nil || !primary {
+		s, err := serverOf(ctx, conn, settings)
+		if err == nil {
+			err = pooler.run(ctx, conn, s.session)
+		}
+		if err != nil || !s.primary {
 			return err
 		}
-		return p.admit(at, linkOf(conn))
+		return p.admit(s.Timeline, linkOf(conn))
 	}
 	if len(p.hosts) > 1 {
 		cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
@@ -146,28 +158,37 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf returns the timeline of a primary. For a standby, the result primary is false. The
-// timeline comes from the name of the WAL file, because pg_control_checkpoint() still shows the old
-// timeline for some time after a promotion.
-func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
-	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+// server describes the server of a connection.
+type server struct {
+	Timeline        // only of a primary
+	primary  bool   // false for a standby
+	session  string // process ID of the connection's session
+}
+
+// serverOf reads the timeline and the session of a connection. The timeline comes from the name of the WAL
+// file, because pg_control_checkpoint() still shows the old timeline for some time after a promotion. The
+// parameter settings contains statements that are executed first, or "".
+func serverOf(ctx context.Context, conn *pgconn.PgConn, settings string) (s server, err error) {
+	results, err := conn.Exec(ctx, settings+`SELECT system_identifier,
+		CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, pg_backend_pid()
 		FROM pg_control_system()`).ReadAll()
 	if err != nil {
-		return at, false, err
+		return s, err
 	}
-	row := results[0].Rows[0]
+	row := results[len(results)-1].Rows[0]
+	s.session = string(row[2])
 	if row[1] == nil {
-		return at, false, nil
+		return s, nil
 	}
-	if at.System, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
-		return at, false, fmt.Errorf("reading the system identifier: %w", err)
+	if s.System, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
+		return s, fmt.Errorf("reading the system identifier: %w", err)
 	}
 	id, err := strconv.ParseUint(string(row[1]), 16, 32)
 	if err != nil {
-		return at, false, fmt.Errorf("reading the timeline: %w", err)
+		return s, fmt.Errorf("reading the timeline: %w", err)
 	}
-	at.ID = uint32(id)
-	return at, true, nil
+	s.ID, s.primary = uint32(id), true
+	return s, nil
 }
 
 // admit returns errReplaced for a primary whose timeline is lower than the highest one seen in its
@@ -277,11 +298,12 @@ func (s *hostProbe) runHost(ctx context.Context, i int) (at Timeline, primary bo
 			return at, false, err
 		}
 	}
-	if at, primary, err = timelineOf(ctx, s.conns[i]); err != nil {
+	found, err := serverOf(ctx, s.conns[i], "")
+	if err != nil {
 		s.conns[i].Close(ctx) //nolint:errcheck // err is already set
 		s.conns[i] = nil
 	}
-	return at, primary, err
+	return found.Timeline, found.primary, err
 }
 
 func (s *hostProbe) close(ctx context.Context) {
@@ -307,12 +329,16 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	for {
 		replaced := map[int]bool{}
 		for _, f := range s.run(ctx) {
-			replaced[f.host] = f.replaced
-			if f.replaced && !logged[f.host] {
+			if !f.replaced {
+				continue
+			}
+			replaced[f.host] = true
+			if !logged[f.host] {
 				log.Error("a replaced primary still accepts writes, but is not used; shut it down", "host_in_url",
 					f.host+1, "timeline", f.at.ID)
 			}
 		}
+		db.primaries.replaced.Store(int64(len(replaced)))
 		logged = replaced
 		select {
 		case <-ctx.Done():
@@ -321,6 +347,10 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 		}
 	}
 }
+
+// ReplacedPrimaries returns the number of hosts in the URL that still accept writes although a standby was
+// promoted in their place. FollowPrimaries counts them.
+func (db *DB) ReplacedPrimaries() int { return int(db.primaries.replaced.Load()) }
 
 // Timelines returns the highest timeline seen in each cluster. Pass the result to Open after a restart.
 func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

@@ -2,6 +2,7 @@ package transit
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"maps"
 	"net"
@@ -51,18 +52,29 @@ func explain(err error) error {
 		return &Error{0, "cancelled", "the call to Vault was cancelled"}
 	}
 	var outer *url.Error
-	if errors.As(err, &outer) { // leave out the address and the path
+	if errors.As(err, &outer) { // leave out the path
 		err = outer.Err
 	}
-	return &Error{0, "unreachable", "cannot reach Vault: " + err.Error()}
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return &Error{0, "unreachable", "cannot reach Vault: " + certificate.Err.Error() +
+			": check vault.address and vault.ca_file"}
+	}
+	return &Error{0, "unreachable", "cannot reach Vault: " + err.Error() + ": check vault.address"}
+}
+
+// details returns the errors in Vault's response, on one line.
+func details(answered *api.ResponseError) string {
+	return strings.Join(strings.Fields(strings.Join(answered.Errors, "; ")), " ")
 }
 
 func explainResponse(answered *api.ResponseError) error {
-	details := strings.TrimSpace(strings.Join(answered.Errors, "; "))
+	details := details(answered)
 	e := &Error{Status: answered.StatusCode}
 	switch answered.StatusCode {
 	case statusForbidden:
-		e.Reason, e.text = "denied", "Vault denied access: check the policy, and that the token or login has not expired"
+		e.Reason = "denied"
+		e.text = "Vault denied access: check vault.mount, vault.key, the policy, and that the token or login has not expired"
 	case statusNotFound:
 		e.Reason, e.text = "not_found", "Vault path not found: check vault.mount, vault.key and vault.auth_mount"
 	case statusTooMany:

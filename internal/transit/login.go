@@ -220,12 +220,16 @@ func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 
 // explainLogin is like explain, but describes a rejection as a rejected login.
 func explainLogin(err error) error {
-	err = explain(err)
-	var e *Error
-	if errors.As(err, &e) && (e.Status == statusForbidden || e.Status == statusBadRequest) {
-		return &Error{e.Status, "login", "Vault rejected the login: check the role and its credential (vault.…), and that they have not expired and the role is not locked"}
+	var answered *api.ResponseError
+	if !errors.As(err, &answered) || answered.StatusCode != statusForbidden && answered.StatusCode != statusBadRequest {
+		return explain(err)
 	}
-	return err
+	e := &Error{answered.StatusCode, "login", "Vault rejected the login"}
+	if details := details(answered); details != "" {
+		e.text += " (" + details + ")"
+	}
+	e.text += ": check vault.auth_mount, the role and its credential, and that they have not expired and the role is not locked"
+	return e
 }
 
 func rejectedLogin(err error) bool {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/pemfile"
 )
 
 // Name is the prefix of keys wrapped by Transit, such as vault:v1:….
@@ -77,6 +78,11 @@ func New(o Options) (*Wrapper, error) {
 }
 
 func newClient(o Options) (*api.Client, error) {
+	if o.CAFile != "" {
+		if err := pemfile.CheckCertificates(o.CAFile); err != nil {
+			return nil, fmt.Errorf("vault.ca_file %s: %w", o.CAFile, err)
+		}
+	}
 	config := &api.Config{Address: o.Address, HttpClient: cleanhttp.DefaultPooledClient()}
 	if err := config.ConfigureTLS(&api.TLSConfig{CACert: o.CAFile}); err != nil {
 		return nil, fmt.Errorf("vault.ca_file: %w", err)

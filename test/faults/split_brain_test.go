@@ -46,7 +46,13 @@ func TestOldPrimaryGetsNoLeads(t *testing.T) {
 		func() bool { return n.Readiness(t, "/readyz").Ready })
 	n.Deliver(t, n.Required, node.MinimalPost)
 
+	const replaced = "\npingpost_replaced_primaries "
+	if got := n.Get(t, n.Ops+"/metrics"); !strings.Contains(got, replaced+"0\n") {
+		t.Error("a replaced primary is reported while it is down")
+	}
 	primary.Start(t)
+	testkit.Eventually(t, node.Patience, "the replaced primary is a metric",
+		func() bool { return strings.Contains(n.Get(t, n.Ops+"/metrics"), replaced+"1\n") })
 	promoted.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pingpost_app'`)
 	for range 20 {
 		deliverWithRetries(t, n)
