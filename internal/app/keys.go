@@ -211,30 +211,38 @@ func (a *App) ownKeyState(ctx context.Context, readsAll bool) (string, error) {
 	if a.api == nil || !a.keys.Wrappers.Configured() {
 		return stateUnknown, nil
 	}
-	keys := a.keys.Wrappers.Keys()
+	own := a.keys.Wrappers.Keys()[0]
 	registered, err := a.leads.WrappingKeys(ctx)
 	if err == nil && len(registered) == 0 {
-		if !readsAll {
-			return "no wrapping key is registered, and this node cannot decrypt all leads: run `pingpost keys introduce` with the settings of a node that can", nil
+		if problem, err := a.registerFirstKeys(ctx, readsAll); problem != "" || err != nil {
+			return problem, err
 		}
-		if _, _, err := a.keys.Wrappers.CurrentKeyVersion(ctx); err != nil {
-			return "no wrapping key is registered, and this node's key does not work: " + err.Error(), nil
-		}
-		var added []envelope.WrappingKey
-		if added, err = a.leads.RegisterFirstKeys(ctx, keys); err == nil && len(added) > 0 {
-			a.log.Info("registered the platform's first wrapping keys", "keys", joined(added))
-		}
-		if err == nil {
-			registered, err = a.leads.WrappingKeys(ctx)
-		}
+		registered, err = a.leads.WrappingKeys(ctx)
 	}
 	switch {
 	case err != nil:
 		return "", err
-	case !slices.Contains(registered, keys[0]):
-		return keys[0].String() + " is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", nil
+	case !slices.Contains(registered, own):
+		return own.String() + " is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", nil
 	}
 	return stateOK, nil
+}
+
+// registerFirstKeys registers the node's keys, unless another node has registered its own. It returns a
+// description of the problem if the node must not register them.
+func (a *App) registerFirstKeys(ctx context.Context, readsAll bool) (problem string, err error) {
+	const none = "no wrapping key is registered, and this node"
+	if !readsAll {
+		return none + " cannot decrypt all leads: run `pingpost keys introduce` with the settings of a node that can", nil
+	}
+	if _, _, err := a.keys.Wrappers.CurrentKeyVersion(ctx); err != nil {
+		return none + "'s key does not work: " + err.Error(), nil //nolint:nilerr // it is the problem
+	}
+	added, err := a.leads.RegisterFirstKeys(ctx, a.keys.Wrappers.Keys())
+	if len(added) > 0 {
+		a.log.Info("registered the platform's first wrapping keys", "keys", joined(added))
+	}
+	return "", err
 }
 
 func joined(keys []envelope.WrappingKey) string {

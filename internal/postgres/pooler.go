@@ -45,7 +45,7 @@ func (c *poolerCheck) run(ctx context.Context, conn *pgconn.PgConn, backend stri
 	if err != nil {
 		return fmt.Errorf("opening a second connection through the pooler: %w", err)
 	}
-	defer second.Close(ctx) //nolint:errcheck // it was only used for reading
+	defer second.Close(ctx)
 	other, err := sessionOf(ctx, second)
 	if err != nil {
 		return err

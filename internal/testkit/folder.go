@@ -12,7 +12,7 @@ func ReadOnlyFolder(t testing.TB) string {
 		return "/proc"
 	}
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o555); err != nil { //nolint:gosec // it contains nothing
+	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	return folder
