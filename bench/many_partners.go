@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
@@ -77,7 +78,10 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 		return nil, err
 	}
 	c := &manyPartners{directory: snapshot.New("partners", partners.NewService(db, keys, clock.System{}).LoadDirectory)}
-	if err := snapshot.NewWatcher(db.Pool, slog.New(slog.DiscardHandler), c.directory).Load(ctx); err != nil {
+	card := snapshot.New("rate_card", func(context.Context) (*ratecard.CompiledVersion, error) {
+		return &ratecard.CompiledVersion{Taxonomy: taxonomy}, nil
+	})
+	if err := snapshot.NewWatcher(db.Pool, slog.New(slog.DiscardHandler), c.directory, card).Load(ctx); err != nil {
 		return nil, err
 	}
 	if shared := len(c.directory.Get().Shared()); shared != candidates {
@@ -94,7 +98,7 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 		return nil, err
 	}
 	c.intake = intake.New(intake.Deps{
-		Directory: c.directory, Quotes: c.quotes, Keys: keys, Clock: clock.System{},
+		Directory: c.directory, Card: card, Quotes: c.quotes, Keys: keys, Clock: clock.System{},
 		Traffic: intake.NewTraffic(db.Pool, slog.New(slog.DiscardHandler), 1),
 	}, intake.Settings{DefaultMode: models.SigningRequired})
 	return c, nil
