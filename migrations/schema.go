@@ -18,9 +18,9 @@ type Schema struct {
 	OldestProgram int64 // the oldest program that works with the schema; 0 if the schema is not newer than this program
 }
 
-// ReadSchema reads the state of the schema. A newer program has declared in schema_requirements which
-// older programs still work after each of its migrations. If a declaration is missing, no older program
-// counts as working.
+// ReadSchema reads the state of the schema. For each of its migrations, a newer program has declared in
+// schema_requirements the oldest program that still works. If a declaration is missing, ReadSchema assumes
+// that no older program works.
 func ReadSchema(ctx context.Context, db *sql.DB) (s Schema, err error) {
 	known, err := Latest()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s Schema) Check() error {
 		return fmt.Errorf("the schema has version %d, but this program needs %d: run `pingpost migrate up` with the owner's URL",
 			s.Version, known)
 	case s.OldestProgram > known:
-		return fmt.Errorf("the schema has version %d, which needs a program with migration %d, but this program has only %d: upgrade it",
+		return fmt.Errorf("the schema has version %d, which needs a program with migration %d, but this program has only %d: upgrade this program",
 			s.Version, s.OldestProgram, known)
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 // slowConnections is the number of connections that send their requests one byte at a time.
 const slowConnections = 500
 
-// slowClients checks that leads are delivered beside slow connections, and that the node closes these. Half
-// of them send the headers slowly, and half the body. It logs how long a delivery takes, which should be at
-// most 500 ms (p99).
+// slowClients checks that leads are delivered while slow connections are open, and that the node closes the
+// slow connections. Half of them send the headers slowly, and the other half send the body slowly. It logs how
+// long a delivery takes, which should be at most 500 ms (p99).
 func slowClients(t *testing.T, p *platform) {
 	n, c := p.nodes[0], p.client()
 	var all sync.WaitGroup

@@ -157,8 +157,8 @@ func (h *Console) CodeOf(t *testing.T, secret string) string {
 	return code
 }
 
-// WrongCodeOf returns a code of six digits that is not valid for a secret in the next or previous time step
-// either.
+// WrongCodeOf returns a six-digit code that is not valid for a secret in the current, previous or next time
+// step.
 func (h *Console) WrongCodeOf(t *testing.T, secret string) string {
 	t.Helper()
 	for n := 0; ; n++ {

@@ -37,8 +37,8 @@ func confirm(c *cobra.Command, yes bool, what string) error {
 	return nil
 }
 
-// interactive reports whether a user can answer a question. It is also true for /dev/null, which then
-// answers nothing.
+// interactive reports whether a user can answer a question on in. It also returns true for /dev/null, from
+// which confirm then reads no answer.
 func interactive(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {

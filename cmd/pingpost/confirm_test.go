@@ -33,8 +33,8 @@ func (p *platform) inTerminal(t *testing.T, answer string, args ...string) outco
 	return outcome{stdout: string(shown), code: cmd.ProcessState.ExitCode()}
 }
 
-// unconfirmed fails the test unless the command stopped with exit code 2, because it was not confirmed. Before
-// that, it must have printed what it would do, with the given parts.
+// unconfirmed fails the test unless the command exited with code 2, because it was not confirmed. The command
+// must have printed what it would do, including the given parts.
 func (o outcome) unconfirmed(t *testing.T, parts ...string) {
 	t.Helper()
 	if o.code != 2 {
@@ -47,7 +47,7 @@ func (o outcome) unconfirmed(t *testing.T, parts ...string) {
 	}
 }
 
-// keysStatusReportsMissingKeys configures other keys than those that the platform's leads and secrets need.
+// keysStatusReportsMissingKeys runs keys status without a key that the platform's leads or secrets need.
 func keysStatusReportsMissingKeys(t *testing.T, p *platform) {
 	p.partner(1).deliver(t)
 	call(t, "", p.production(t), "keys", "status").ok(t)

@@ -62,8 +62,8 @@ set.`,
 	return c
 }
 
-// expirable returns the versions of the key, and the oldest one that was current in the given number of
-// days. The older ones can be deleted. It returns 0 if there is nothing to delete.
+// expirable returns the versions of the key, and the oldest version that was current during the given
+// number of days. Versions before this one can be deleted. If there are none, before is 0.
 func (k *keyServices) expirable(ctx context.Context, days int) (versions transit.Versions, before int, err error) {
 	vault := k.wrappers.Vault
 	if vault == nil {

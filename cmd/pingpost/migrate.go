@@ -57,10 +57,10 @@ exits with 0 if this program works with the schema, and with 1 if it does not.`,
 	return c
 }
 
-// upToDate says why no migration was applied.
+// upToDate returns the reason why no migration was applied.
 func upToDate(s migrations.Schema) string {
 	if s.IsNewer() {
-		return fmt.Sprintf("nothing was applied: the schema has version %d, which is newer than this program, but works with it", s.Version)
+		return fmt.Sprintf("nothing was applied: the schema has version %d, which is newer than this program but works with it", s.Version)
 	}
 	return "the schema is up to date"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// newerSchema migrates a database whose schema is newer than this program, as a future program leaves
-// it. The parameters are the settings for the owner of the tables and for a node.
+// newerSchema migrates a database whose schema is newer than this program, as a future program would
+// leave it. The parameters are the settings for the owner of the tables and for a node.
 func newerSchema(t *testing.T, owner, app []string) {
 	t.Helper()
 	known, err := migrations.Latest()

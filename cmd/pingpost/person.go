@@ -173,7 +173,8 @@ func (f *requestFlags) run(
 	})
 }
 
-// confirmPerson shows which leads an erasure erases, and asks the user to confirm it, if there are any.
+// confirmPerson shows the leads that an erasure will erase. If there are any, it asks the user to confirm
+// the erasure.
 func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.Person) error {
 	found, err := s.FindPerson(c.Context(), person)
 	if err != nil || len(found) == 0 {

@@ -64,7 +64,7 @@ func daysText(days int) string {
 }
 
 const nodesNeedPeriods = "All nodes must have these periods in their configuration. A running node with longer periods " +
-	"puts them into effect again within seconds."
+	"puts its own periods into effect again within seconds."
 
 func retentionPlan() *cobra.Command {
 	c := &cobra.Command{

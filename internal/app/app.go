@@ -91,7 +91,7 @@ type App struct {
 	snapshots    *snapshots
 	// incomplete is the number of leads with missing rows that checkLeads has found.
 	incomplete atomic.Int64
-	// wrappingKeys are the platform's wrapping keys when they were last checked.
+	// wrappingKeys contains the result of the last check of the platform's wrapping keys.
 	wrappingKeys wrappingKeys
 
 	loaded          atomic.Bool // whether load has succeeded

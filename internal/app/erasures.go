@@ -22,7 +22,7 @@ const (
 )
 
 // erasures contains the state of the erasure journal. If the state is not "ok", staff cannot erase personal
-// data or cannot even read it, but the node still serves pings and posts.
+// data, and may not be able to read it. The node still serves pings and posts.
 type erasures struct {
 	state atomic.Pointer[string]
 	gauge prometheus.Gauge

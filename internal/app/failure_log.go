@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// logFailureEvery is how often a failure that lasts is logged again.
+// logFailureEvery is how often a continuing failure is logged again.
 const logFailureEvery = time.Minute
 
 // numbers are parts of a reason that can change while the failure stays the same, such as the number of
 // data keys left.
 var numbers = regexp.MustCompile(`\d+`)
 
-// failureLog decides when to log a failure that lasts: immediately, when its reason changes, and every
+// failureLog decides when to log a continuing failure: immediately, when its reason changes, and every
 // minute.
 type failureLog struct {
 	reason string // without numbers; "" if nothing fails

@@ -187,7 +187,7 @@ func (a *App) noteWrappingKeys(own string, missing []string) {
 	k := &a.wrappingKeys
 	state := wrappingKeysState{own: own}
 	if len(missing) > 0 {
-		state.missing = "some leads use keys that are not configured: " + firstFew(missing) + "; count them with `pingpost keys status`"
+		state.missing = "some leads use keys that are not configured: " + firstFew(missing) + "; run `pingpost keys status` to count the leads"
 	}
 	if before := k.last.Swap(&state); state.missing != "" && state.missing != before.missing {
 		a.log.Warn("some stored leads cannot be decrypted", "why", state.missing)

@@ -107,7 +107,7 @@ func (a *App) checkPartitions(ctx context.Context) {
 }
 
 // checkStoring tries to write to the database if the last posts could not be stored. If the database
-// commits the write, posts can be stored again.
+// commits the write, the node becomes ready for posts again.
 func (a *App) checkStoring(ctx context.Context) {
 	if a.leads.Failing() == nil {
 		return

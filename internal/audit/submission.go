@@ -20,7 +20,7 @@ type Submission struct {
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim is a submission that created an object, in a transaction.
+// claim is a form submission that created an object. It is recorded in the same transaction as the object.
 type claim struct {
 	form  Submission
 	at    time.Time

@@ -10,9 +10,10 @@ import (
 type Proxies []netip.Prefix
 
 // Client returns the address of the client that sent a request, and reports whether the peer is trusted.
-// The peer is the other end of the connection, in the form host:port. If it is trusted, Client returns the
-// last address in the values of X-Forwarded-For that is not a trusted proxy's. Otherwise, and if an
-// address in the values is not valid, Client returns the peer's address.
+// The peer is the other end of the connection, in the form host:port. If it is trusted, Client reads the
+// values of X-Forwarded-For from the last address to the first, and returns the first one that is not a
+// trusted proxy's. If all of them are, it returns the one that it read last. Client returns the peer's
+// address if the peer is not trusted, if there are no values, or if it reads an address that is not valid.
 func (p Proxies) Client(peer string, forwarded []string) (client netip.Addr, trusted bool) {
 	at, _ := parse(peer)
 	if !p.contain(at) {

@@ -10,9 +10,10 @@ import (
 	"github.com/pingpost/pingpost/internal/pemfile"
 )
 
-// CheckFiles checks the files and folders that the settings name, as this user. A node cannot work as
-// configured if there are failures. In spite of warnings, it starts. The texts do not contain the files' names,
-// because a user may have entered a secret there by mistake. Load has already read the secrets' files.
+// CheckFiles checks whether the current user can use the files and folders that the settings name. With
+// failures, a node cannot work as configured. With warnings, it can start. The texts do not contain file
+// names, because a user may have entered a secret there by mistake. CheckFiles does not check the files that
+// contain secrets, because Load has already read them.
 func (c *Config) CheckFiles() (failures, warnings Problems) {
 	add := func(ps *Problems, path string, err error) {
 		if err != nil {

@@ -45,7 +45,7 @@ func (n *Node) useHostName() {
 }
 
 // nodeName returns a valid name for the node on the machine with the given host name. It returns "" if the
-// host name contains no letters and digits.
+// host name contains no letters or digits.
 func nodeName(host string) string {
 	valid := strings.TrimLeft(invalidInNodeName.ReplaceAllString(host, "-"), "._-")
 	return valid[:min(len(valid), maxNodeName)]

@@ -20,7 +20,7 @@ func TestNodeValidate(t *testing.T) {
 	}
 }
 
-// The default name is the machine's host name, cut off so that it is valid.
+// The default name is the machine's host name, shortened and changed where it is not valid.
 func TestNodeNameIsHostName(t *testing.T) {
 	for host, want := range map[string]string{
 		"node-1":                "node-1",

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clientaddr"
 )
 
-// ignoredEvery is how often Clients logs that it ignores X-Forwarded-For. Clients could otherwise fill the
-// log.
+// ignoredEvery limits how often an ignored X-Forwarded-For header is logged. Without a limit, requests
+// could fill the log.
 const ignoredEvery = time.Minute
 
 // Clients finds the addresses of clients. If a peer that is not a trusted proxy sends X-Forwarded-For, the
@@ -54,5 +54,5 @@ func (c *Clients) logIgnored(peer netip.Addr, now time.Time) {
 		return
 	}
 	c.log.Warn("X-Forwarded-For ignored: if the peer is your proxy, add its network to http.trusted_proxies, "+
-		"because its clients share one set of limits", "peer", peer.String())
+		"because its clients otherwise share one set of limits", "peer", peer.String())
 }

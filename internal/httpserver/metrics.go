@@ -14,7 +14,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	group    func(route string) string // returns the value of the label of duration
+	group    func(route string) string // returns the label value for duration
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a

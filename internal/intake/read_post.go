@@ -45,7 +45,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 	p := post{PostRequest: req, start: start, directory: d}
 	card := in.Card.Get()
 	if d == nil || !d.ServesPosts() || card == nil {
-		return p, errNotStored // the node has not loaded them since it started
+		return p, errNotStored // the node has not loaded the partners or the rate card since it started
 	}
 	p.taxonomy = card.Taxonomy
 	var err error

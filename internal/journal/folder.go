@@ -78,8 +78,8 @@ func (f *folder) Write(_ context.Context, sequence int64, text []byte) (err erro
 	return syncFolder(root)
 }
 
-// CheckWrite implements Store. It takes the same steps as Write, with a file of the size of the largest
-// entry, and then removes the file.
+// CheckWrite implements Store. It takes the same steps as Write, with a file as large as the largest entry,
+// and then removes the file.
 func (f *folder) CheckWrite(context.Context) error {
 	root, err := os.OpenRoot(f.path)
 	if err != nil {

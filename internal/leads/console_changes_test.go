@@ -14,16 +14,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// partnerReads are the methods of partners.Service that leave no transaction open. All others are in
-// partnerChanges.
+// partnerReads are the methods of partners.Service that write no audit events, so that CheckDuring cannot
+// hold their transactions open. All other methods are in partnerChanges.
 var partnerReads = []string{
 	"Accounts", "By", "ByIDs", "ByLink", "ExpiringBefore", "Find", "FindAccount", "FindSecret", "LastActive", "LeadsToday", "Link", "List",
 	"LoadDirectory", "Managers", "Page", "Pending", "PriceProposal", "PriceProposals", "Pricing", "RequireApproval", "Reseal",
 	"SealUses", "Secrets", "SharedAddresses", "WithPolicy",
 }
 
-// partnerChanges calls each method of partners.Service that changes the partner, one of its accounts or one
-// of its secrets.
+// partnerChanges returns a call of each method of partners.Service that writes an audit event, by the name of
+// the method.
 func partnerChanges(t *testing.T, p *testkit.Platform, of testkit.Partner) map[string]func() error {
 	t.Helper()
 	s, ctx, row := p.Partners, t.Context(), of.Partner

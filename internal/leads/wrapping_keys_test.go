@@ -39,7 +39,7 @@ func TestDeliverChecksWrappingKey(t *testing.T) {
 	}
 }
 
-// A transaction that was delivered with a registered key gets its receipt, whichever key the retry has.
+// A transaction that was delivered with a registered key gets its receipt, whichever key the retry uses.
 func TestRetryWithUnregisteredKeyGetsReceipt(t *testing.T) {
 	p := platform(t)
 	first := delivery(p, p.Required)

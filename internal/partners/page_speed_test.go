@@ -18,8 +18,9 @@ import (
 )
 
 // maxPageRows is the maximum number of rows that the steps of a page's plan may return in total. The
-// database has 10,000 partners and 20,000 accounts, so a plan may read each of them several times, but not
-// once for each other one. The time of a query depends on what else runs on the machine.
+// database has 10,000 partners and 20,000 accounts. A plan may read each of these rows several times, but
+// must not read all of them for each partner. The tests do not measure the time of a query, because it
+// depends on what else is running on the machine.
 const maxPageRows = 200_000
 
 // fillMany inserts 10,000 partners with figures and two accounts each. It inserts no ledger entries,

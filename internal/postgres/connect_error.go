@@ -129,7 +129,7 @@ func tlsFailure(err error) string {
 	return ""
 }
 
-// serverFailure returns the reason for which a server or a pooler rejected a connection.
+// serverFailure returns the reason why a server or a pooler rejected a connection.
 func serverFailure(pg *pgconn.PgError) string {
 	text := "SQLSTATE " + pg.Code
 	if hint := poolerHint(pg); hint != "" {

@@ -60,10 +60,10 @@ func (e *Err) Error() string {
 	return text
 }
 
-// checkViolation is the SQLSTATE for a violated constraint.
+// checkViolation is the SQLSTATE for a violated check constraint.
 const checkViolation = "23514"
 
-// missingPartition reports whether there is no partition for a row. Postgres then reports a violated
+// missingPartition reports whether there is no partition for a row. Postgres then reports a violated check
 // constraint without a name.
 func (e *Err) missingPartition() bool { return e.SQLState == checkViolation && e.Constraint == "" }
 

@@ -16,7 +16,7 @@ import (
 var errPooler = errors.New("a pooler such as PgBouncer gives each transaction or statement another session, " +
 	"so prepared statements and time limits are lost: set pool_mode = session (any version), or connect directly")
 
-// poolerRounds is how often poolerCheck compares the sessions of two connections.
+// poolerRounds is how many times poolerCheck compares the sessions of two connections.
 const poolerRounds = 4
 
 // poolerCheck rejects connections through a pooler that does not keep sessions.
@@ -30,7 +30,7 @@ type poolerCheck struct {
 // run returns errPooler if the server's session changes between the statements of a connection. A direct
 // connection is recognised without another round trip, because its process ID is the session's. With a
 // pooler, run opens a second connection. In session mode, the two connections always have two different
-// sessions. Otherwise, the pooler gives the session that is idle to the connection that needs one. Once a
+// sessions. In other modes, the pooler gives any idle session to the next connection that needs one. Once a
 // pooler has passed, run does not check it again.
 func (c *poolerCheck) run(ctx context.Context, conn *pgconn.PgConn, backend string) error {
 	if backend == strconv.FormatUint(uint64(conn.PID()), 10) {

@@ -77,7 +77,7 @@ func TestPgBouncerInSessionMode(t *testing.T) {
 	}
 }
 
-// In transaction and statement mode, the service does not start, whatever the pool looks like.
+// In transaction and statement mode, the service does not start, however the pool is configured.
 func TestPgBouncerInOtherModesIsRejected(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)

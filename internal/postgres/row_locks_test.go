@@ -26,11 +26,11 @@ var rowLocks = map[string]string{
 	"function erase_leads":               "erasure_entries",
 	"function release_payout_run":        "payout_runs",
 	"internal/jobs/rescue.go":            "jobs",
-	"internal/leads/retention.go":        "lead_keys", // to which no table refers, with SKIP LOCKED
+	"internal/leads/retention.go":        "lead_keys", // no table references it, and locked rows are skipped
 	"internal/payouts/returns.go":        "returns",
 	"internal/payouts/run_state.go":      "payout_runs",
 	"internal/postgres/retention.go":     "traffic_minutes",
-	"internal/privacy/journal.go":        "files", // that are deleted
+	"internal/privacy/journal.go":        "files", // the transaction then deletes these rows
 	"internal/privacy/request_steps.go":  "privacy_requests",
 	"internal/ratecard/drafts.go":        "rate_cards",
 	"internal/ratecard/publish.go":       "rate_cards",

@@ -45,7 +45,7 @@ func (c retryingConn) QueryContext(ctx context.Context, query string, args []dri
 	return rows, err
 }
 
-// isStale reports whether a prepared statement would now return other columns than when it was prepared.
+// isStale reports whether a prepared statement would now return different columns than when it was prepared.
 // Several errors have the same SQLSTATE. The routine tells them apart, because the message can be translated.
 func isStale(err error) bool {
 	var pg *pgconn.PgError

@@ -25,8 +25,8 @@ var (
 	}
 )
 
-// TranslateText is like Translate, for a library that reports only the text of an error. The result
-// contains nothing else of the text than the SQLSTATE and the host.
+// TranslateText is like Translate, for a library that reports only the text of an error. The only
+// values that the result contains are the SQLSTATE and the host.
 func TranslateText(text string) error {
 	e := &Err{kind: "the statement failed"}
 	if state := stateInText.FindStringSubmatch(text); state != nil {

@@ -13,15 +13,15 @@ const (
 	// maxAttempts limits how often Transaction runs a transaction. Postgres needs deadlock_timeout, which
 	// is a second by default, to detect a deadlock.
 	maxAttempts = 4
-	// maxRetryPause is the maximum pause before the second attempt. The pauses are random, so that the
-	// transactions of a deadlock do not meet again.
+	// maxRetryPause is the maximum pause before the second attempt. The pauses are random, so that two
+	// deadlocked transactions do not conflict again.
 	maxRetryPause = 50 * time.Millisecond
 )
 
 // Transaction runs fn in a database transaction, and then the transaction's last step. If the database
-// rolls the transaction back because of a deadlock or a serialization failure, Transaction runs fn again,
-// up to maxAttempts times in all. fn must therefore not change variables that it reads, and it must not
-// make network calls.
+// rolls the transaction back because of a deadlock or a serialization failure, Transaction runs both
+// again, up to a total of maxAttempts attempts. fn must therefore not change variables that it reads, and
+// it must not make network calls.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	for attempt := 1; ; attempt++ {
 		err := db.attempt(ctx, fn)

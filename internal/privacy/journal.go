@@ -275,7 +275,8 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 		if err := lockLeads(tx, ids); err != nil {
 			return err
 		}
-		// This may wait. A post that is sent again does not wait yet.
+		// This may wait for other transactions. Until erase_leads locks the other rows, retries of the leads'
+		// posts do not wait.
 		if err := tx.Exec(deleteExportsSQL, map[string]any{"entry": sequence}).Error; err != nil {
 			return err
 		}

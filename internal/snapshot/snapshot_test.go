@@ -37,7 +37,7 @@ func TestChangesAreNotified(t *testing.T) {
 	}
 	awaitWake("the connection was opened")
 	for i := range 6 {
-		name := fmt.Sprint("house ", i)
+		name := fmt.Sprint("platform ", i)
 		d.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'platform'`, name)
 		awaitWake("a change to " + name)
 	}

@@ -130,7 +130,7 @@ func (h staffPlatform) isCurrent(t *testing.T, secret, code string) bool {
 	return false
 }
 
-// wrongCode returns a code of six digits that is not current.
+// wrongCode returns a six-digit code that is not current (see isCurrent).
 func (h staffPlatform) wrongCode(t *testing.T, secret string) string {
 	t.Helper()
 	for n := 0; ; n++ {

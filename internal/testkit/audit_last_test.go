@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// The tracer that all databases of tests have reports statements that follow an audit event.
+// The tracer of all test databases reports statements that follow an audit event.
 func TestStatementsAfterAuditEventsAreReported(t *testing.T) {
 	t.Parallel()
 	d := NewDatabaseURLs(t)

@@ -60,7 +60,7 @@ func TestFailedMatches(t *testing.T) {
 }
 
 // TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node that trusts no proxies. The node
-// ignores the header, and counts this.
+// ignores the header, and counts the request in a metric.
 func TestForwardedAddressNeedsTrust(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.MatchFailuresPerMinute = 1 })

@@ -330,8 +330,9 @@ func oldSchema(t *testing.T, n *node.Node) {
 	n.CheckStopped(t)
 }
 
-// newerSchema applies migrations of a newer program while the node runs. If the newer program declares
-// that the node works with its schema, the node stays ready and another one starts. Otherwise not.
+// newerSchema applies a migration of a newer program while the node runs. If the newer program declares
+// that the node works with its schema, the node stays ready and another one starts. Otherwise, the node is
+// not ready for posts and another one does not start.
 func newerSchema(t *testing.T, n *node.Node) {
 	known, err := migrations.Latest()
 	if err != nil {

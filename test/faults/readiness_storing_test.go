@@ -21,8 +21,8 @@ func freeDisk(t *testing.T, n *node.Node, table string) {
 	n.DB.Exec(t, `DROP TRIGGER full_disk ON `+table)
 }
 
-// TestReadinessRequiresStoring checks that a node is not ready for posts once it could not store three
-// of them in a row. It must become ready again when the database stores data, even without further
+// TestReadinessRequiresStoring checks that a node is not ready for posts after it has failed to store
+// three of them in a row. It must become ready again when the database can store data, even without further
 // posts.
 func TestReadinessRequiresStoring(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package proxies tests the configuration files in deploy with the programs that they are for.
+// Package proxies tests the configuration files in deploy with HAProxy and nginx.
 package proxies
 
 import (

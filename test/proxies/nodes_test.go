@@ -106,7 +106,7 @@ func (p *platform) run(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// cannotStore are the settings of a node that cannot store leads, because its Vault does not respond.
+// cannotStore returns the settings of a node that cannot store leads, because its Vault does not respond.
 func cannotStore(t *testing.T) []string {
 	t.Helper()
 	return []string{"PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_VAULT_ADDRESS=http://" + testkit.FreeAddress(t),
@@ -141,7 +141,7 @@ func (n *process) await(t *testing.T, check string, status int) {
 	})
 }
 
-// kill kills the node, if it runs.
+// kill kills the node if it is running.
 func (n *process) kill() {
 	if n.cmd != nil {
 		_ = n.cmd.Process.Kill()
@@ -194,7 +194,7 @@ func (p *platform) post(t *testing.T, through proxy, body string) answer {
 	})
 }
 
-// deliver sends pings, each with its post. None may fail.
+// deliver sends pings, and a post for each of them. None may fail.
 func (p *platform) deliver(t *testing.T, through proxy, leads int) {
 	t.Helper()
 	failed := 0
