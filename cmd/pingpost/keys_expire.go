@@ -28,7 +28,7 @@ func keysExpire() *cobra.Command {
 		Args:  noArgs,
 		Long: `Delete the versions of the key in Vault that were replaced at least the given number of days ago. Leads
 in backups from before that can then never be decrypted. Nothing is deleted if a lead in the database still
-needs one of these versions. The command shows the versions and asks for a confirmation, unless --yes is
+needs one of these versions. The command shows the versions and asks for confirmation, unless --yes is
 set.`,
 	}
 	flags := newDBFlags(c)

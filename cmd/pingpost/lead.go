@@ -194,7 +194,7 @@ func leadErase() *cobra.Command {
 		Use: "erase LEAD", Short: "Permanently erase the personal data of a lead",
 		Long: `Permanently erase the personal data of a lead: its contact record, key, lookup digests, postcodes,
 consent details, ping and notes. The lead's ID, price, ledger entries, and the fact and time of consent
-stay. This cannot be undone. The command shows the lead and asks for a confirmation, unless --yes is set.`,
+stay. This cannot be undone. The command shows the lead and asks for confirmation, unless --yes is set.`,
 		Args: exactly(1, "the lead's ID, which starts with ld_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)

@@ -103,7 +103,7 @@ func retentionRun() *cobra.Command {
 	c := &cobra.Command{
 		Use: "run", Short: "Put the configured retention periods into effect, and erase the leads whose period has passed", Args: noArgs,
 		Long: `Print the plan, put the configured retention periods into effect, and erase the leads whose period has
-passed. This cannot be undone. The command asks for a confirmation, unless --yes is set. You can stop the
+passed. This cannot be undone. The command asks for confirmation, unless --yes is set. You can stop the
 command at any time. A node then continues. All nodes need the same periods in their configuration,
 because a running node puts its own longer periods into effect again.`,
 	}

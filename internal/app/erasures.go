@@ -31,7 +31,7 @@ type erasures struct {
 func newErasures(registry *prometheus.Registry) *erasures {
 	e := &erasures{gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pingpost_erasure_journal_ok",
-		Help: "1 if the erasure journal can be read and written and matches the database, otherwise 0. While it is 0, staff cannot erase personal data or cannot even read it.",
+		Help: "1 if the erasure journal can be read and written and matches the database, otherwise 0. While it is 0, staff cannot erase personal data, and may not be able to read it.",
 	})}
 	registry.MustRegister(e.gauge)
 	e.set(stateUnknown)

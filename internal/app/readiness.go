@@ -48,7 +48,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	registry.MustRegister(r.gauge, r.horizons)
 	unknown := stateUnknown
 	r.commits.Store(&unknown)
-	r.partitions.Store(&unknown)
+	r.setPartitions(stateUnknown)
 	return r
 }
 
@@ -67,15 +67,14 @@ func (a *App) tryCommit(ctx context.Context) {
 	a.readiness.commits.Store(&state)
 }
 
-// checkPartitions checks that the tables that posts write to have partitions for the present, and creates
+// checkPartitions checks that the tables that posts write to have their current partitions, and creates
 // missing ones. The check passes again the next time that checkPartitions runs.
 func (a *App) checkPartitions(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	horizons, err := a.db.Horizons(bounded, a.clock.Now())
 	if err != nil {
-		unknown := stateUnknown
-		a.readiness.partitions.Store(&unknown)
+		a.readiness.setPartitions(stateUnknown)
 		return
 	}
 	var missing []string
@@ -89,22 +88,20 @@ func (a *App) checkPartitions(ctx context.Context) {
 			missing = append(missing, h.Table)
 		}
 	}
-	state := stateOK
-	if len(missing) > 0 {
-		state = "no partition for the present in " + strings.Join(missing, ", ") + "; it is being created"
-	}
-	a.readiness.partitions.Store(&state)
 	if len(missing) == 0 {
+		a.readiness.setPartitions(stateOK)
 		return
 	}
+	problem := "current partition missing in " + strings.Join(missing, ", ")
+	a.readiness.setPartitions(problem + "; it is being created")
 	bounded, cancel = context.WithTimeout(ctx, repairTimeout)
 	defer cancel()
 	if err := a.ensurePartitions(bounded); err != nil {
-		state = "no partition for the present in " + strings.Join(missing, ", ") +
-			", and it cannot be created: " + postgres.Translate(err).Error()
-		a.readiness.partitions.Store(&state)
+		a.readiness.setPartitions(problem + ", and it cannot be created: " + postgres.Translate(err).Error())
 	}
 }
+
+func (r *readiness) setPartitions(state string) { r.partitions.Store(&state) }
 
 // checkStoring tries to write to the database if the last posts could not be stored. If the database
 // commits the write, the node becomes ready for posts again.

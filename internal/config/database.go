@@ -24,7 +24,7 @@ type Database struct {
 	// How long one attempt to connect may take, up to `1m`.
 	ConnectTimeout time.Duration
 
-	// How long one statement may take, up to `1h`. Postgres enforces this limit, also behind PgBouncer. It
+	// How long one statement may take, up to `1h`. Postgres enforces this limit, even behind PgBouncer. It
 	// cannot be disabled, because a stuck statement would hold its connection and its locks. The statement
 	// that stores a post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration

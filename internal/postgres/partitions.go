@@ -48,7 +48,7 @@ const (
 )
 
 // Horizon is the time until which a table has partitions without a gap. If the table has no partition
-// for the present, the time is zero.
+// for the current time, Until is zero.
 type Horizon struct {
 	Table string
 	Until time.Time

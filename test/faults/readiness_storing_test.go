@@ -77,7 +77,7 @@ func TestReadinessRequiresPartitions(t *testing.T) {
 			}
 			node.Decode[node.Delivered](t, n.Post(t, n.Required, fresh))
 			testkit.Eventually(t, node.Patience, "the missing partition is logged", func() bool {
-				return n.Log.Count(`"check":"partitions","why":"no partition for the present in `+table) > 0
+				return n.Log.Count(`"check":"partitions","why":"current partition missing in `+table) > 0
 			})
 		})
 	}

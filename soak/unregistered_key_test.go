@@ -8,27 +8,28 @@ import (
 	"testing"
 )
 
-// TestStrangerNode starts a third node with a local key that is not registered, under load. Its posts get
-// 503, and the other nodes must stay ready throughout. Once its key is introduced, it must be ready.
-func TestStrangerNode(t *testing.T) {
+// TestNodeWithUnregisteredKey starts a third node with a local key that is not registered, under load.
+// Its posts get 503, and the first two nodes must stay ready throughout. Once its key is introduced, it
+// must be ready.
+func TestNodeWithUnregisteredKey(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t, setup{})
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 4)))
 	c.awaitAcknowledged(t, 100)
 	ownKey := []string{"LEAD_VAULT_KEK=c3RyYW5nZXItc3RyYW5nZXItc3RyYW5nZXItc3RyYW4="}
-	stranger := p.newNode(t, "the stranger", ownKey...)
-	stranger.launch(t)
-	stranger.await(t, func(ctx context.Context) bool {
-		failing, err := stranger.failingChecks(ctx)
+	third := p.newNode(t, "the third node", ownKey...)
+	third.launch(t)
+	third.await(t, func(ctx context.Context) bool {
+		failing, err := third.failingChecks(ctx)
 		return err == nil && slices.Equal(failing, []string{"wrapping_key"})
 	})
 	for range 30 {
-		tx, err := c.ping(stranger)
+		tx, err := c.ping(third)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status := c.status(stranger, postBody(tx, 1), p.secret); status != http.StatusServiceUnavailable {
-			t.Errorf("a post to the stranger got %d, want 503", status)
+		if status := c.status(third, postBody(tx, 1), p.secret); status != http.StatusServiceUnavailable {
+			t.Errorf("a post to the third node got %d, want 503", status)
 		}
 		for _, n := range p.nodes {
 			if failing, err := n.failingChecks(t.Context()); err != nil || len(failing) > 0 {
@@ -38,12 +39,12 @@ func TestStrangerNode(t *testing.T) {
 	}
 	c.awaitAcknowledged(t, 100)
 	p.runWith(t, ownKey, "keys", "introduce")
-	stranger.await(t, stranger.ready)
-	tx, err := c.ping(stranger)
+	third.await(t, third.ready)
+	tx, err := c.ping(third)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := c.status(stranger, postBody(tx, 1), p.secret); status != http.StatusOK {
+	if status := c.status(third, postBody(tx, 1), p.secret); status != http.StatusOK {
 		t.Errorf("a post with the introduced key got %d, want 200", status)
 	}
 	c.end()
