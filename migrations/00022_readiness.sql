@@ -3,13 +3,12 @@
 
 -- +goose Up
 CREATE TABLE write_checks (
-    id     integer CONSTRAINT write_checks_pkey PRIMARY KEY,
-    filler bytea   NOT NULL
+    id     bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT write_checks_pkey PRIMARY KEY,
+    filler bytea  NOT NULL
 );
 -- Compressed, the filler would need hardly any space.
 ALTER TABLE write_checks ALTER COLUMN filler SET STORAGE EXTERNAL;
-COMMENT ON TABLE write_checks IS 'Data that nodes write and replace to check that the database can store leads.';
--- TRUNCATE makes the next row use new disk space.
+COMMENT ON TABLE write_checks IS 'Data that nodes write to check that the database can store leads. They empty the table when it has 4 MiB.';
 GRANT INSERT, TRUNCATE ON write_checks TO pingpost_app;
 
 ALTER FUNCTION add_partition(text, timestamptz, timestamptz) RENAME TO create_partition;

@@ -60,11 +60,15 @@ func (s Schema) Check() error {
 // oldestProgram matches the line in which a migration declares the oldest program that works after it.
 var oldestProgram = regexp.MustCompile(`(?m)^-- oldest program: (\d+)$`)
 
-// declare writes the declarations of all migrations to schema_requirements, if the table exists.
+// declare writes the declarations of all migrations to schema_requirements, if the table exists and the
+// schema is not newer than this program. A newer program may have corrected a declaration.
 func declare(ctx context.Context, db *sql.DB, sources fs.FS) error {
 	var exists bool
 	err := db.QueryRowContext(ctx, `SELECT to_regclass('schema_requirements') IS NOT NULL`).Scan(&exists)
 	if err != nil || !exists {
+		return err
+	}
+	if schema, err := ReadSchema(ctx, db); err != nil || schema.IsNewer() {
 		return err
 	}
 	names, err := fs.Glob(sources, "*.sql")

@@ -149,8 +149,10 @@ func (f *requestFlags) run(
 		return err
 	}
 	return flags.privacy(c.Context(), func(s *privacy.Service) error {
+		confirmed := 0
 		if f.yes != nil {
-			if err := confirmPerson(c, s, *f.yes, person); err != nil {
+			var err error
+			if confirmed, err = confirmPerson(c, s, *f.yes, person); err != nil {
 				return err
 			}
 		}
@@ -159,6 +161,10 @@ func (f *requestFlags) run(
 			return err
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "Created the privacy request %s.\n", privacy.RequestID(r.ID))
+		if f.yes != nil && r.Leads != confirmed {
+			return fmt.Errorf("nothing was erased, because there are now %s. Check the privacy request in the console",
+				counted(int64(r.Leads), "lead"))
+		}
 		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"
 		if r.Leads > 0 {
 			if view, text, err = fulfil(s, r); err != nil {
@@ -174,18 +180,18 @@ func (f *requestFlags) run(
 }
 
 // confirmPerson shows the leads that an erasure will erase. If there are any, it asks the user to confirm
-// the erasure.
-func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.Person) error {
+// the erasure. It returns the number of leads.
+func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.Person) (int, error) {
 	found, err := s.FindPerson(c.Context(), person)
 	if err != nil || len(found) == 0 {
-		return err
+		return 0, err
 	}
 	var what strings.Builder
 	fmt.Fprintf(&what, "This erases the personal data of %s:", counted(int64(len(found)), "lead"))
 	for _, l := range found {
 		fmt.Fprintf(&what, "\n  %s of the partner %s", id.Format(id.Lead, l.ID), id.Format(id.Partner, l.Partner))
 	}
-	return confirm(c, yes, what.String())
+	return len(found), confirm(c, yes, what.String())
 }
 
 // requestView is the result of an export or erasure in command output.

@@ -152,8 +152,8 @@ type wrappingKeys struct {
 }
 
 type wrappingKeysState struct {
-	own     string // "ok", or the reason why this node cannot store leads
-	missing string // the keys that stored leads need but that are not configured, or ""
+	own     string   // "ok", or the reason why this node cannot store leads
+	missing []string // the keys that stored leads need but that are not configured
 }
 
 // checkWrappingKeys checks that the key for new leads is registered, and that all stored leads can be
@@ -169,30 +169,42 @@ func (a *App) checkWrappingKeys(ctx context.Context) wrappingKeysState {
 	return *k.last.Load()
 }
 
+// readWrappingKeys reads the registered keys and the keys of stored leads. If only the second query fails,
+// the last list of missing keys stays in use.
 func (a *App) readWrappingKeys(ctx context.Context) error {
-	uses, err := a.leads.Keys(ctx)
+	registered, err := a.leads.WrappingKeys(ctx)
 	if err != nil {
 		return err
 	}
-	missing := a.missingKeys(uses)
-	own, err := a.ownKeyState(ctx, len(missing) == 0)
-	if err != nil {
-		return err
+	missing := a.wrappingKeys.last.Load().missing
+	uses, failed := a.leads.Keys(ctx)
+	if failed == nil {
+		missing = a.missingKeys(uses)
 	}
-	a.noteWrappingKeys(own, missing)
-	return nil
+	if len(registered) == 0 && failed != nil {
+		return failed // which keys may be registered first depends on the stored leads
+	}
+	own, err := a.ownKeyState(ctx, registered, len(missing) == 0)
+	if err == nil {
+		a.noteWrappingKeys(wrappingKeysState{own, missing})
+	}
+	return err
 }
 
-func (a *App) noteWrappingKeys(own string, missing []string) {
+func (a *App) noteWrappingKeys(state wrappingKeysState) {
 	k := &a.wrappingKeys
-	state := wrappingKeysState{own: own}
-	if len(missing) > 0 {
-		state.missing = "some leads use keys that are not configured: " + firstFew(missing) + "; run `pingpost keys status` to count the leads"
+	if before := k.last.Swap(&state); len(state.missing) > 0 && !slices.Equal(state.missing, before.missing) {
+		a.log.Warn("some stored leads cannot be decrypted", "why", state.warning())
 	}
-	if before := k.last.Swap(&state); state.missing != "" && state.missing != before.missing {
-		a.log.Warn("some stored leads cannot be decrypted", "why", state.missing)
+	k.missing.Set(float64(len(state.missing)))
+}
+
+// warning returns the warning about missing keys, or "".
+func (s wrappingKeysState) warning() string {
+	if len(s.missing) == 0 {
+		return ""
 	}
-	k.missing.Set(float64(len(missing)))
+	return "some leads use keys that are not configured: " + firstFew(s.missing) + "; run `pingpost keys status` to count the leads"
 }
 
 func (a *App) missingKeys(uses []leads.KeyUse) (missing []string) {
@@ -207,22 +219,20 @@ func (a *App) missingKeys(uses []leads.KeyUse) (missing []string) {
 // ownKeyState returns "ok", or the reason why leads with the node's wrapping key cannot be stored
 // (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
 // node must be able to decrypt them, so that a node with a wrong key is never the first.
-func (a *App) ownKeyState(ctx context.Context, readsAll bool) (string, error) {
+func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey, readsAll bool) (string, error) {
 	if a.api == nil || !a.keys.Wrappers.Configured() {
 		return stateUnknown, nil
 	}
-	own := a.keys.Wrappers.Keys()[0]
-	registered, err := a.leads.WrappingKeys(ctx)
-	if err == nil && len(registered) == 0 {
-		if problem, err := a.registerFirstKeys(ctx, readsAll); problem != "" || err != nil {
+	if len(registered) == 0 {
+		problem, err := a.registerFirstKeys(ctx, readsAll)
+		if problem != "" || err != nil {
 			return problem, err
 		}
-		registered, err = a.leads.WrappingKeys(ctx)
+		if registered, err = a.leads.WrappingKeys(ctx); err != nil {
+			return "", err
+		}
 	}
-	switch {
-	case err != nil:
-		return "", err
-	case !slices.Contains(registered, own):
+	if own := a.keys.Wrappers.Keys()[0]; !slices.Contains(registered, own) {
 		return own.String() + " is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", nil
 	}
 	return stateOK, nil

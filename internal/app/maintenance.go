@@ -22,8 +22,6 @@ const (
 // ensurePartitions creates the table partitions for today and the coming days. A node cannot start
 // without today's partitions.
 func (a *App) ensurePartitions(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
-	defer cancel()
 	return a.db.EnsurePartitions(ctx, a.clock.Now(), postgres.PartitionUnit(a.cfg.Database.LeadPartitions))
 }
 
@@ -90,10 +88,16 @@ func (a *App) maintainHourly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := a.ensurePartitions(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
-			}
+			a.ensurePartitionsHourly(ctx)
 		}
+	}
+}
+
+func (a *App) ensurePartitionsHourly(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if err := a.ensurePartitions(bounded); err != nil && ctx.Err() == nil {
+		a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
 	}
 }
 

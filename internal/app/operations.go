@@ -185,8 +185,8 @@ func (a *App) warnings() map[string]string {
 	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
 		all["erasure_journal"] = state
 	}
-	if missing := a.wrappingKeys.last.Load().missing; missing != "" {
-		all["lead_keys"] = missing
+	if warning := a.wrappingKeys.last.Load().warning(); warning != "" {
+		all["lead_keys"] = warning
 	}
 	return all
 }

@@ -17,8 +17,8 @@ const (
 	readinessEvery = 2 * time.Second
 	// commitTimeout limits the trial commit that checks whether the database confirms commits.
 	commitTimeout = 3 * time.Second
-	// repairTimeout limits how long the other checks wait while missing partitions are created.
-	repairTimeout = 5 * time.Second
+	// repairTimeout limits one attempt to create missing partitions, or to attach them again.
+	repairTimeout = 10 * time.Minute
 
 	stateUnknown = "unknown"
 )
@@ -31,6 +31,9 @@ type readiness struct {
 	gauge      *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
 	failing    map[string]failureLog // by check; used only by followReadiness
+
+	repairing     atomic.Bool            // repairPartitions is running
+	repairFailure atomic.Pointer[string] // of the last repairPartitions; nil if it succeeded
 }
 
 func newReadiness(registry *prometheus.Registry) *readiness {
@@ -67,8 +70,8 @@ func (a *App) tryCommit(ctx context.Context) {
 	a.readiness.commits.Store(&state)
 }
 
-// checkPartitions checks that the tables that posts write to have their current partitions, and creates
-// missing ones. The check passes again the next time that checkPartitions runs.
+// checkPartitions checks that the tables that posts write to have their current partitions, and starts
+// to create missing ones. The check passes again the next time that checkPartitions runs.
 func (a *App) checkPartitions(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
@@ -93,12 +96,30 @@ func (a *App) checkPartitions(ctx context.Context) {
 		return
 	}
 	problem := "current partition missing in " + strings.Join(missing, ", ")
-	a.readiness.setPartitions(problem + "; it is being created")
-	bounded, cancel = context.WithTimeout(ctx, repairTimeout)
-	defer cancel()
-	if err := a.ensurePartitions(bounded); err != nil {
-		a.readiness.setPartitions(problem + ", and it cannot be created: " + postgres.Translate(err).Error())
+	if failure := a.readiness.repairFailure.Load(); failure != nil {
+		a.readiness.setPartitions(problem + ", and it cannot be created: " + *failure)
+	} else {
+		a.readiness.setPartitions(problem + "; it is being created")
 	}
+	if a.readiness.repairing.CompareAndSwap(false, true) {
+		a.background.Go(func() {
+			defer a.readiness.repairing.Store(false)
+			a.repairPartitions(ctx)
+		})
+	}
+}
+
+// repairPartitions creates missing partitions. It does not run in followReadiness, because attaching a
+// large detached partition takes long.
+func (a *App) repairPartitions(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, repairTimeout)
+	defer cancel()
+	var failure *string
+	if err := a.ensurePartitions(ctx); err != nil {
+		text := postgres.Translate(err).Error()
+		failure = &text
+	}
+	a.readiness.repairFailure.Store(failure)
 }
 
 func (r *readiness) setPartitions(state string) { r.partitions.Store(&state) }

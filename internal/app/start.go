@@ -32,8 +32,10 @@ func (a *App) load(ctx context.Context) error {
 	if err := a.publishShipped(ctx); err != nil {
 		return err
 	}
-	if err := a.ensurePartitions(ctx); err != nil {
-		return fmt.Errorf("creating ping partitions: %w", err)
+	creating, cancelCreating := context.WithTimeout(ctx, partitionsTimeout)
+	defer cancelCreating()
+	if err := a.ensurePartitions(creating); err != nil {
+		return fmt.Errorf("creating partitions: %w", err)
 	}
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners, prices and roles: %w", err)

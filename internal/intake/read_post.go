@@ -43,11 +43,9 @@ type post struct {
 // signature check (decision 12).
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
-	card := in.Card.Get()
-	if d == nil || !d.ServesPosts() || card == nil {
+	if d == nil || !d.ServesPosts() {
 		return p, errNotStored // the node has not loaded the partners or the rate card since it started
 	}
-	p.taxonomy = card.Taxonomy
 	var err error
 	if p.base, err = findBasePartner(d, req.Slug); err != nil {
 		return p, err
@@ -58,6 +56,11 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 	if in.admission(p.claim).full() {
 		return p, errNotStored // overloaded; reject before parsing
 	}
+	card := in.Card.Get()
+	if card == nil {
+		return p, errNotStored // a starting node loads the rate card last
+	}
+	p.taxonomy = card.Taxonomy
 	p.payload, p.payloadErr = payload.ParsePost(req.Body)
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)
 	return p, nil

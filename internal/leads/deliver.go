@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -48,7 +50,10 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:
-		s.failures.reset()
+		// A group that stores nothing, for example because all of its posts are retries, needs no disk space.
+		if slices.Contains(slices.Collect(maps.Values(stored)), true) {
+			s.failures.reset()
+		}
 		s.answer(ctx, rows, stored)
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
@@ -147,11 +152,7 @@ func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost erro
 		defer conn.Close(ctx)
 		found, err = find(ctx, conn, ids)
 	}
-	if len(found) > 0 {
-		s.failures.reset()
-	} else {
-		s.failures.add(lost)
-	}
+	committed := false
 	for _, w := range rows {
 		receipt, ok := found[w.delivery.Lead.ID]
 		if err != nil || !ok {
@@ -159,5 +160,11 @@ func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost erro
 			continue
 		}
 		w.result = result{receipt: receipt, stored: receipt.attemptID == w.delivery.Lead.AttemptID}
+		committed = committed || w.stored
+	}
+	if committed {
+		s.failures.reset()
+	} else {
+		s.failures.add(lost)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Failing reports an error after three failed groups without a stored one in between. Data that Postgres
-// rejects does not count, because the next post can be stored.
+// Failing reports an error after three failed groups without a stored one in between. Retries of stored
+// leads and data that Postgres rejects do not count.
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	p := platform(t)
@@ -28,11 +28,15 @@ func TestFailing(t *testing.T) {
 	fail()
 	fail()
 	expect("after two failures", false)
-	if _, stored, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil || !stored {
+	first := delivery(p, p.Required)
+	if _, stored, err := p.Leads.Deliver(t.Context(), first); err != nil || !stored {
 		t.Fatal(stored, err)
 	}
 	fail()
 	fail()
+	if _, stored, err := p.Leads.Deliver(t.Context(), first); err != nil || stored {
+		t.Fatal(stored, err) // a retry, which needs no disk space
+	}
 	for range 3 {
 		d := delivery(p, p.Required)
 		d.Lead.Currency = "GBPS"
@@ -40,7 +44,7 @@ func TestFailing(t *testing.T) {
 			t.Fatal("a lead with an invalid currency was stored")
 		}
 	}
-	expect("after two failures and three invalid leads", false)
+	expect("after two failures, a retry and three invalid leads", false)
 	fail()
 	expect("after three failures", true)
 	p.Leads.Recovered()

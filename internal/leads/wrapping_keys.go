@@ -20,7 +20,7 @@ func (s *Store) WrappingKeys(ctx context.Context) ([]envelope.WrappingKey, error
 }
 
 const registerSQL = `INSERT INTO wrapping_keys (wrapper, key)
-	SELECT * FROM unnest($1::text[], $2::text[]) AS new (wrapper, key)
+	SELECT wrapper, key FROM unnest($1::text[], $2::text[]) AS new (wrapper, key)
 	WHERE NOT $3::bool OR NOT EXISTS (SELECT FROM wrapping_keys)
 	ON CONFLICT DO NOTHING RETURNING wrapper, key`
 

@@ -325,7 +325,7 @@ func TestSecretsAreNotStoredInPlainText(t *testing.T) {
 		}
 		plains = append(plains, made.Plain)
 	}
-	rows, err := o.db.Pool.Query(t.Context(), `SELECT table_name, query_to_xml(format('SELECT * FROM %I', table_name), true, false, '')::text
+	rows, err := testkit.Connect(t, o.db.RootURL).Query(t.Context(), `SELECT table_name, query_to_xml(format('SELECT * FROM %I', table_name), true, false, '')::text
 		FROM information_schema.tables WHERE table_schema = 'public'`)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,9 @@ const (
 	// can lock the table for longer than the timeout, so changePartitions tries again.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
-	partitionTries       = 20
+	// partitionStatementTimeout limits a statement. Attaching a detached partition reads all of its rows.
+	partitionStatementTimeout = "10min"
+	partitionTries            = 20
 
 	lockNotAvailable = "55P03"
 )
@@ -165,7 +167,8 @@ func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error)
 func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	for try := 1; ; try++ {
 		err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '`+partitionLockTimeout+`'`); err != nil {
+			if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`,
+				partitionLockTimeout, partitionStatementTimeout); err != nil {
 				return err
 			}
 			return tx.QueryRow(ctx, sql, args...).Scan(&n)

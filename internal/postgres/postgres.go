@@ -172,17 +172,34 @@ func (db *DB) Commit(ctx context.Context) error {
 // CheckWrites checks that the database can store data. It commits a write that needs several pages of
 // new disk space. Commit does not detect a full disk, because it changes no rows.
 func (db *DB) CheckWrites(ctx context.Context) error {
-	return Translate(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `TRUNCATE write_checks`); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO write_checks (id, filler) VALUES (1, convert_to(repeat('x', $1), 'UTF8'))`, writeCheckSize)
-		return err
-	}))
+	var size int64
+	// The row needs new disk space, because earlier rows are not deleted one by one.
+	err := db.Pool.QueryRow(ctx, `INSERT INTO write_checks (filler) VALUES (convert_to(repeat('x', $1), 'UTF8'))
+		RETURNING pg_table_size('write_checks')`, writeCheckSize).Scan(&size)
+	if err == nil && size > maxWriteChecks {
+		db.deleteWriteChecks(ctx)
+	}
+	return Translate(err)
 }
 
-// writeCheckSize is the number of bytes that CheckWrites stores.
-const writeCheckSize = 64 << 10
+const (
+	// writeCheckSize is the number of bytes that CheckWrites stores.
+	writeCheckSize = 64 << 10
+	// maxWriteChecks is the size in bytes at which the table write_checks is emptied.
+	maxWriteChecks = 4 << 20
+)
+
+// deleteWriteChecks empties the table write_checks. While a backup reads the table, this is not possible.
+// It is then tried again after the next check.
+func (db *DB) deleteWriteChecks(ctx context.Context) {
+	_ = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '200ms'`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `TRUNCATE write_checks`)
+		return err
+	})
+}
 
 // CheckSchema returns an error if this program cannot work with the database's schema. The error tells
 // operators what to do.

@@ -94,6 +94,7 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 		if err := s.submit(tx, draft, note, time.Time{}, s.clock.Now()); err != nil {
 			return err
 		}
+		now = models.RateCard{} // GORM adds the ID of an earlier attempt to the query
 		return tx.Where("id = ?", draft.ID).Take(&now).Error
 	})
 	return now, err

@@ -31,8 +31,8 @@ func TestOperations(t *testing.T) {
 	}
 	t.Run("metrics", func(t *testing.T) { metrics(t, n) })
 	t.Run("ops listener only", func(t *testing.T) { opsListenerOnly(t, n) })
-	t.Run("old schema", func(t *testing.T) { oldSchema(t, n) })
 	t.Run("newer schema", func(t *testing.T) { newerSchema(t, n) })
+	t.Run("old schema", func(t *testing.T) { oldSchema(t, n) }) // stops the node
 }
 
 func metrics(t *testing.T, n *node.Node) {
