@@ -77,8 +77,7 @@ func (a *App) checkPartitions(ctx context.Context) {
 	defer cancel()
 	horizons, err := a.db.Horizons(bounded, a.clock.Now())
 	if err != nil {
-		a.readiness.setPartitions(stateUnknown)
-		return
+		return // the last state stays in use, because the query also waits while a table is locked
 	}
 	var missing []string
 	for _, h := range horizons {

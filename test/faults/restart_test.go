@@ -203,11 +203,11 @@ func TestInvalidSnapshots(t *testing.T) {
 			if r := n.Readiness(t, "/readyz/ping"); r.Ready || r.Checks["rate_card"] == "ok" || r.Checks["directory"] == "ok" {
 				t.Errorf("/readyz/ping: %v", r.Checks)
 			}
-			if a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing}); a.Status != http.StatusInternalServerError {
-				t.Errorf("ping: got %d %s, want 500", a.Status, a.Body)
+			if a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing}); a.Status != http.StatusServiceUnavailable {
+				t.Errorf("ping: got %d %s, want 503", a.Status, a.Body)
 			}
-			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusInternalServerError {
-				t.Errorf("invalid ping: got %d %s, want 500", a.Status, a.Body)
+			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusServiceUnavailable {
+				t.Errorf("invalid ping: got %d %s, want 503", a.Status, a.Body)
 			}
 			n.CheckUnavailable(t,
 				n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))),
