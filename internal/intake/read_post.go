@@ -44,7 +44,7 @@ type post struct {
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {
-		return p, errNotStored // the node has not loaded the partners or the rate card since it started
+		return p, errNotStored // the database has been unavailable since the node started
 	}
 	var err error
 	if p.base, err = findBasePartner(d, req.Slug); err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -50,10 +48,6 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:
-		// A group that stores nothing, for example because all of its posts are retries, needs no disk space.
-		if slices.Contains(slices.Collect(maps.Values(stored)), true) {
-			s.failures.reset()
-		}
 		s.answer(ctx, rows, stored)
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
@@ -117,6 +111,10 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 		if !stored[w.delivery.Lead.AttemptID] {
 			others = append(others, w.delivery.Lead.ID)
 		}
+	}
+	// A group that stores nothing, for example because all of its posts are retries, needs no disk space.
+	if len(others) < len(rows) {
+		s.failures.reset()
 	}
 	found, err := s.findAll(ctx, others)
 	for _, w := range rows {
