@@ -51,8 +51,7 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 }
 
 // TestNodesRestorePartitions detaches the current partitions of tables that posts write to. The nodes must
-// report it, attach them again and become ready, and no acknowledged lead may be lost. The test does not
-// detach leads and lead_keys, because a retry at the same moment does not find its lead.
+// report it, attach them again and become ready, and no acknowledged lead may be lost.
 func TestNodesRestorePartitions(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t, setup{})
@@ -64,7 +63,7 @@ func TestNodesRestorePartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, table := range []string{"ledger_entries", "consents", "lead_events"} {
+	for _, table := range []string{"leads", "lead_keys", "ledger_entries", "consents", "lead_events"} {
 		c.awaitAcknowledged(t, 100)
 		var partition string
 		if err := root.QueryRow(t.Context(), `SELECT name FROM partitions WHERE parent = $1 AND now() >= starts_at AND now() < ends_at`,

@@ -45,10 +45,10 @@ func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored boo
 }
 
 func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
-	stored, err := s.insert(ctx, rows)
+	outcomes, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:
-		s.answer(ctx, rows, stored)
+		s.answer(ctx, rows, outcomes)
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
 	case len(rows) > 1 && postgres.IsInvalidData(err):
@@ -72,10 +72,13 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 // disabled, because they would be fast at first but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs deliverSQL for a group of posts. For each attempt that stored its lead, the result is true.
-// For each attempt whose wrapping key is not registered, it is false. insert stops early enough before
-// ctx's deadline that readBack can still run.
-func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
+// outcome is the row of deliverSQL's result for a post. The lead is stored only if its wrapping key is
+// registered and its sender is active, and the transaction has no lead yet.
+type outcome struct{ keyRegistered, senderActive, stored bool }
+
+// insert runs deliverSQL for a group of posts, and returns the outcomes by attempt ID. It stops early
+// enough before ctx's deadline that readBack can still run.
+func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (outcomes map[uuid.UUID]outcome, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))
 	defer cancel()
@@ -92,23 +95,21 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 	if err != nil {
 		return nil, err
 	}
-	stored = make(map[uuid.UUID]bool, len(rows))
+	outcomes = make(map[uuid.UUID]outcome, len(rows))
 	var attempt uuid.UUID
-	var isStored bool
-	_, err = pgx.ForEachRow(answer, []any{&attempt, &isStored}, func() error {
-		stored[attempt] = isStored
+	var o outcome
+	_, err = pgx.ForEachRow(answer, []any{&attempt, &o.keyRegistered, &o.senderActive, &o.stored}, func() error {
+		outcomes[attempt] = o
 		return nil
 	})
-	return stored, err
+	return outcomes, err
 }
 
-// answer sets the results of the posts in a committed group. If a post's lead was not stored, its
-// transaction already has a lead, its wrapping key is not registered, or its partner, account or secret
-// is not active. The parameter stored is the result of insert.
-func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
+// answer sets the results of the posts in a committed group.
+func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, outcomes map[uuid.UUID]outcome) {
 	var others []uuid.UUID
 	for _, w := range rows {
-		if !stored[w.delivery.Lead.AttemptID] {
+		if !outcomes[w.delivery.Lead.AttemptID].stored {
 			others = append(others, w.delivery.Lead.ID)
 		}
 	}
@@ -119,19 +120,21 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	found, err := s.findAll(ctx, others)
 	for _, w := range rows {
 		receipt, delivered := found[w.delivery.Lead.ID]
-		isStored, known := stored[w.delivery.Lead.AttemptID]
+		o := outcomes[w.delivery.Lead.AttemptID]
 		switch {
-		case isStored:
+		case o.stored:
 			receipt, wrong := w.delivery.receipt()
 			w.result = result{receipt: receipt, stored: true, err: wrong}
 		case err != nil:
 			w.result = result{err: err}
 		case delivered:
 			w.result = result{receipt: receipt}
-		case known:
+		case !o.keyRegistered:
 			w.result = result{err: fmt.Errorf("%s %s: %w", w.delivery.Key.KeyWrapper, w.delivery.WrappingKey, errUnregistered)}
-		default:
+		case !o.senderActive:
 			w.result = result{err: ErrInactive}
+		default: // the lead was stored before
+			w.result = result{err: errDetached}
 		}
 	}
 }

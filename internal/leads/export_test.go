@@ -42,6 +42,9 @@ func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
 // PersonSQL is personSQL for tests.
 var PersonSQL = personSQL
 
+// FindSQL is findSQL for tests.
+const FindSQL = findSQL
+
 // NewText returns the disclosure text that a post sends to the database, or nil if the text is cached.
 func (s *Store) NewText(text *string, at time.Time) *string {
 	d := Delivery{Lead: models.Lead{ReceivedAt: at}, Consent: models.Consent{DisclosureText: text}}

@@ -2,6 +2,7 @@ package leads
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -13,6 +14,10 @@ import (
 
 // ErrNotFound means that there is no such lead, or that the caller may not see it.
 var ErrNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
+
+// errDetached means that a lead is stored, but a partition with its data is detached, so that it cannot be
+// read now.
+var errDetached = errors.New("the lead is stored but cannot be read: a partition of leads or lead_keys is detached")
 
 // Find returns the receipt of a lead, or a NotFound error if there is no such lead in the scope. The
 // lead's id is the id of its transaction.
@@ -41,6 +46,7 @@ func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Rec
 // synchronous standby was interrupted, the lead is committed only on the primary. The query therefore
 // also writes to the WAL, so that its own commit waits until the standby has the lead.
 const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
+		ciphertext IS NOT NULL AND k.lead_id IS NULL,
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
@@ -54,9 +60,13 @@ func find(ctx context.Context, q postgres.Querier, ids []uuid.UUID) (map[uuid.UU
 	for rows.Next() {
 		var r Receipt
 		var currency string
+		var keyMissing bool
 		if err := rows.Scan(&r.LeadID, &r.attemptID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
-			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, nil); err != nil {
+			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, &keyMissing, nil); err != nil {
 			return nil, postgres.Translate(err)
+		}
+		if keyMissing { // an erased lead has neither a key nor a ciphertext
+			return nil, errDetached
 		}
 		r.ReceivedAt = r.ReceivedAt.UTC()
 		if r.Payout.Currency, err = money.ParseCurrency(currency); err != nil {

@@ -158,7 +158,7 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // looked up once per group, not once per post. The lookups are subqueries rather than joins, because a
 // plan that was made while the tables were small might join all rows.
 //
-// The result contains the attempts that stored a lead, and those whose wrapping key is not registered.
+// The result has a row for each post (see outcome).
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
@@ -172,11 +172,13 @@ WITH post AS MATERIALIZED (
 ), registered AS MATERIALIZED (
 	SELECT key_wrapper, wrapping_key FROM (SELECT DISTINCT key_wrapper, wrapping_key FROM post) AS named
 	WHERE (SELECT true FROM wrapping_keys WHERE wrapper = named.key_wrapper AND key = named.wrapping_key)
+), checked AS MATERIALIZED (
+	SELECT attempt_id, registered.wrapping_key IS NOT NULL AS key_registered, sender.partner_id IS NOT NULL
+			AND (post.secret_id IS NULL OR not_before <= received_at AND coalesce(expires_at > received_at, true)) IS TRUE AS sender_active
+	FROM post LEFT JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
 ), lead AS (
 	INSERT INTO leads (%[3]s)
-	SELECT %[3]s
-	FROM post JOIN sender USING (account_id, partner_id) JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN secret USING (secret_id, partner_id)
-	WHERE secret_id IS NULL OR (not_before <= received_at AND (expires_at IS NULL OR expires_at > received_at))
+	SELECT %[3]s FROM post JOIN checked USING (attempt_id) WHERE key_registered AND sender_active
 	ORDER BY id
 	ON CONFLICT (id) DO NOTHING
 	RETURNING attempt_id
@@ -207,10 +209,7 @@ WITH post AS MATERIALIZED (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
 	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (attempt_id)
 )
-SELECT attempt_id, true FROM lead
-UNION ALL
-SELECT attempt_id, false FROM post WHERE NOT EXISTS (
-	SELECT FROM registered WHERE registered.key_wrapper = post.key_wrapper AND registered.wrapping_key = post.wrapping_key)`
+SELECT attempt_id, key_registered, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead USING (attempt_id)`
 
 // statement contains deliverSQL with its lists of columns filled in. The field columns contains the
 // parameters of the SQL statement in order.
