@@ -78,6 +78,7 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 		process: p.process,
 		run:     p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true}),
 	}
+	recovering := &subject{process: p.process, run: p.deliverAs(postsJob{Rate: p.steady, Shed: true})}
 	var recoveries []float64
 	normal := time.Duration(quantile(usual.series(round.p99), 4)) * time.Microsecond
 	for range b.plan.PostRounds {
@@ -86,7 +87,7 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 			return err
 		}
 		pressed.rounds = append(pressed.rounds, r)
-		recovery, err := b.recover(ctx, usual, normal)
+		recovery, err := b.recover(ctx, recovering, normal)
 		if err != nil {
 			return err
 		}
@@ -98,14 +99,14 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover sends posts at the normal rate until the 99th percentile of their response times is at most a
-// quarter above normal. It returns how long that took, and gives up after twice the target time.
-func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
+// recover sends posts at the normal rate until none is rejected and the 99th percentile of their response
+// times is at most a quarter above normal. It returns how long that took, and gives up after twice the target time.
+func (b *bench) recover(ctx context.Context, posts *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {
-		r, err := usual.turn(ctx, time.Second)
+		r, err := posts.turn(ctx, time.Second)
 		after := clock.System{}.Now().Sub(start)
-		if err != nil || r.P99 <= normal*5/4 || after > 2*maxRecoverySeconds*time.Second {
+		if err != nil || r.Rejected == 0 && r.P99 <= normal*5/4 || after > 2*maxRecoverySeconds*time.Second {
 			return after, err
 		}
 	}

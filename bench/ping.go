@@ -157,7 +157,7 @@ func runRejected(ctx context.Context, role string, job any, share float64) (roun
 	case float64(said.Rejected) > share*float64(said.Rejected+said.Acknowledged):
 		err = fmt.Errorf("%d of %d requests were rejected, the first with\n%s", said.Rejected,
 			said.Rejected+said.Acknowledged, said.Rejection)
-	case said.Acknowledged == 0:
+	case said.Acknowledged+said.Rejected == 0:
 		err = errors.New("no request was answered")
 	}
 	return r, err
