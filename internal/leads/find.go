@@ -45,8 +45,11 @@ func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Rec
 // findSQL finds leads by their ids. A lead can be visible before it is durable. If the wait for a
 // synchronous standby was interrupted, the lead is committed only on the primary. The query therefore
 // also writes to the WAL, so that its own commit waits until the standby has the lead.
+//
+// A database that was restored without lead keys has partitions without rows, not detached partitions.
 const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
-		ciphertext IS NOT NULL AND k.lead_id IS NULL,
+		CASE WHEN k.lead_id IS NULL AND state <> 'erased' THEN NOT EXISTS (
+			SELECT FROM pg_inherits WHERE inhrelid = to_regclass(replace(l.tableoid::regclass::text, 'leads', 'lead_keys'))) END,
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
@@ -60,12 +63,12 @@ func find(ctx context.Context, q postgres.Querier, ids []uuid.UUID) (map[uuid.UU
 	for rows.Next() {
 		var r Receipt
 		var currency string
-		var keyMissing bool
+		var keysDetached *bool
 		if err := rows.Scan(&r.LeadID, &r.attemptID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
-			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, &keyMissing, nil); err != nil {
+			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, &keysDetached, nil); err != nil {
 			return nil, postgres.Translate(err)
 		}
-		if keyMissing { // an erased lead has neither a key nor a ciphertext
+		if keysDetached != nil && *keysDetached {
 			return nil, errDetached
 		}
 		r.ReceivedAt = r.ReceivedAt.UTC()
