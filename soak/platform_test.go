@@ -205,7 +205,8 @@ func (p *platform) run(t *testing.T, args ...string) []byte {
 func (p *platform) runWith(t *testing.T, settings []string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Env = append(p.environment(), settings...)
+	// The nodes keep both cores busy, so a command may need longer to connect.
+	cmd.Env = append(append(p.environment(), "PINGPOST_DATABASE_CONNECT_TIMEOUT=1m"), settings...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
