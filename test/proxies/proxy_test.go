@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -135,6 +137,7 @@ func newCertificate(t *testing.T) (certificate, key string, client *http.Client)
 	}
 	client = s.Client()
 	client.Timeout = patience
+	client.Transport.(*http.Transport).MaxIdleConnsPerHost = 100
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), client
@@ -165,6 +168,10 @@ type request struct {
 type recorder struct {
 	backend
 	received chan request
+	held     chan struct{} // requests for /held wait until it is closed
+	// The checks that fail: none, "/readyz" or "/readyz/ping", which includes "/readyz".
+	failing atomic.Value
+	failed  atomic.Int64 // number of failed checks of /readyz
 }
 
 // slowAnswer is longer than a node needs for a post.
@@ -173,7 +180,11 @@ const slowAnswer = 6 * time.Second
 // startRecorder starts a recorder that answers all requests with the status.
 func startRecorder(t *testing.T, status int, ready bool) *recorder {
 	t.Helper()
-	r := &recorder{received: make(chan request, 100)}
+	r := &recorder{received: make(chan request, 100), held: make(chan struct{})}
+	r.failing.Store("")
+	if !ready {
+		r.failing.Store("/readyz")
+	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body := new(strings.Builder)
 		if _, err := io.Copy(body, req.Body); err != nil {
@@ -183,19 +194,42 @@ func startRecorder(t *testing.T, status int, ready bool) *recorder {
 		if req.URL.Path == "/slow" {
 			time.Sleep(slowAnswer)
 		}
+		if strings.HasPrefix(req.URL.Path, "/held/") {
+			<-r.held
+		}
 		w.Header().Set("X-Request-Id", "rq_of_the_node")
 		w.Header().Set("Retry-After", "2")
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(api.Close)
 	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !ready && req.URL.Path == "/readyz" {
+		if strings.HasPrefix(r.failing.Load().(string), req.URL.Path) {
 			w.WriteHeader(http.StatusServiceUnavailable)
+			if req.URL.Path == "/readyz" {
+				r.failed.Add(1)
+			}
 		}
 	}))
 	t.Cleanup(ops.Close)
 	r.backend = backend{strings.TrimPrefix(api.URL, "http://"), strings.TrimPrefix(ops.URL, "http://")}
 	return r
+}
+
+// awaitFailedChecks waits until HAProxy has taken the node out of the pool because of two failed checks. HAProxy
+// knows their results before it starts the third.
+func (r *recorder) awaitFailedChecks(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, patience, "three checks failed", func() bool { return r.failed.Load() >= 3 })
+}
+
+// posts returns how many posts the recorder has received.
+func (r *recorder) posts() (n int) {
+	for len(r.received) > 0 {
+		if got := <-r.received; strings.HasSuffix(got.path, "/post") {
+			n++
+		}
+	}
+	return n
 }
 
 // Proxies do not change requests and responses, except the client's address.
@@ -240,7 +274,8 @@ func TestProxiesForward(t *testing.T) {
 	}
 }
 
-// A post that no node can store is tried at two nodes at most.
+// A post that no node can store is tried at two nodes at most. Posts are shared between the nodes, although
+// a ping precedes each of them.
 func TestProxiesLimitTries(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {
@@ -250,17 +285,67 @@ func TestProxiesLimitTries(t *testing.T) {
 				const unavailable = http.StatusServiceUnavailable
 				one, other := startRecorder(t, unavailable, ready), startRecorder(t, unavailable, ready)
 				through := p.start(t, [2]backend{one.backend, other.backend})
+				if !ready && p.name == "haproxy" { // nginx has no health checks
+					one.awaitFailedChecks(t)
+					other.awaitFailedChecks(t)
+				}
 				const posts = 20
 				for range posts {
+					through.send(t, "/api/lead/ping", "{}", nil)
 					a := through.send(t, "/api/lead/post", "{}", nil)
 					if a.StatusCode != unavailable || a.Header.Get("Retry-After") != "2" {
 						t.Fatalf("got %d %v, want the node's 503", a.StatusCode, a.Header)
 					}
 				}
-				if tries := len(one.received) + len(other.received); tries < posts || tries > 2*posts {
-					t.Errorf("%d posts were tried %d times", posts, tries)
+				tries := [2]int{one.posts(), other.posts()}
+				if total := tries[0] + tries[1]; total < posts || total > 2*posts || min(tries[0], tries[1]) < posts/4 {
+					t.Errorf("%d posts were tried %d times at one node and %d times at the other", posts, tries[0], tries[1])
 				}
 			})
 		}
+	}
+}
+
+// The nodes stop storing leads while posts wait for their answers. When these posts then fail, each of them
+// gets a 503 with Retry-After, although no node is left for a second try.
+func TestPostsWhileLastNodeBecomesUnready(t *testing.T) {
+	t.Parallel()
+	for _, check := range []string{"/readyz", "/readyz/ping"} {
+		t.Run(check, func(t *testing.T) {
+			t.Parallel()
+			const unavailable = http.StatusServiceUnavailable
+			nodes := [2]*recorder{startRecorder(t, unavailable, true), startRecorder(t, unavailable, true)}
+			through := programs[0].start(t, [2]backend{nodes[0].backend, nodes[1].backend}) // nginx has no health checks
+			const posts = 20
+			send := func(path string) {
+				var all sync.WaitGroup
+				for range posts {
+					all.Go(func() {
+						a := through.send(t, path, "{}", nil)
+						if a.StatusCode != unavailable || a.Header.Get("Retry-After") != "2" {
+							t.Errorf("got %d %v %q, want a 503 with Retry-After", a.StatusCode, a.Header, a.body)
+						}
+					})
+				}
+				all.Wait()
+			}
+			send("/api/lead/post") // opens connections, which are then used again
+			done := make(chan struct{})
+			before := len(nodes[0].received) + len(nodes[1].received)
+			go func() { defer close(done); send("/held/api/lead/post") }()
+			testkit.Eventually(t, patience, "all posts wait", func() bool {
+				return len(nodes[0].received)+len(nodes[1].received) == before+posts
+			})
+			for _, n := range nodes {
+				n.failing.Store(check)
+			}
+			for _, n := range nodes {
+				n.awaitFailedChecks(t)
+			}
+			for _, n := range nodes {
+				close(n.held)
+			}
+			<-done
+		})
 	}
 }
