@@ -17,8 +17,8 @@ func withoutKEK(n *node.Node) { n.Config.Keys.Local = nil }
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)
-	n.CheckReadiness(t, "/readyz", "key_wrapper", "wrapping_key")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz", "key_wrapper", "wrapping_key")
+	n.AwaitReadiness(t, "/readyz/ping")
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NoKeyWrapper) })
 	play(t, n, []scenario{

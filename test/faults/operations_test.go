@@ -24,8 +24,8 @@ import (
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
-	n.CheckReadiness(t, "/readyz")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if got := n.Get(t, n.Ops+"/healthz"); got != "ok\n" {
 		t.Errorf("/healthz: got %q, want ok", got)
 	}
@@ -178,8 +178,8 @@ func TestUnreadablePartnerPricing(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "the metrics count the unreadable row", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n")
 	})
-	n.CheckReadiness(t, "/readyz")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if a := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/ping", Body: node.MinimalPing}); !strings.Contains(a.Body, `"reason":"excluded"`) {
 		t.Errorf("the partner's ping: got %s, want excluded", a.Body)
 	}
@@ -207,8 +207,8 @@ func TestUnreadableSecret(t *testing.T) {
 	name := id.Format(id.Secret, secret)
 	testkit.Eventually(t, time.Minute, "the node has read the change",
 		func() bool { return n.Readiness(t, "/readyz").Checks["platform_keys"] != "ok" })
-	n.CheckReadiness(t, "/readyz", "platform_keys")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz", "platform_keys")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n") {
 		t.Error("the metrics do not count the unreadable secret")
 	}
@@ -314,15 +314,15 @@ func oldSchema(t *testing.T, n *node.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.CheckReadiness(t, "/readyz", "schema")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz", "schema")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if want := `pingpost_ops_requests_total{outcome="not_ready",route="/readyz",status="503"}`; !strings.Contains(n.Get(t, n.Ops+"/metrics"), want) {
 		t.Errorf("the metrics do not contain %s", want)
 	}
 	if _, err := n.Root.Exec(ctx, `INSERT INTO schema_migrations (version_id, is_applied) VALUES ($1, true)`, newest); err != nil {
 		t.Fatal(err)
 	}
-	n.CheckReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz")
 	n.Close(t) // writes the log
 	if log := n.Log.String(); strings.Contains(log, `"route":"/readyz`) {
 		t.Errorf("health checks of a node that is not ready were logged:\n%s", log)
@@ -341,7 +341,7 @@ func newerSchema(t *testing.T, n *node.Node) {
 	later := known + 1
 	n.DB.Exec(t, `INSERT INTO schema_migrations (version_id, is_applied) VALUES ($1, true)`, later)
 	n.DB.Exec(t, `INSERT INTO schema_requirements (version, oldest_program) VALUES ($1, $2)`, later, known)
-	n.CheckReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz")
 	lines := n.Log.Count("the schema is newer")
 	n.StartPeer(t).Close(t)
 	if got := n.Log.Count("the schema is newer"); got != lines+1 {
@@ -349,11 +349,11 @@ func newerSchema(t *testing.T, n *node.Node) {
 	}
 
 	n.DB.Exec(t, `UPDATE schema_requirements SET oldest_program = version WHERE version = $1`, later)
-	n.CheckReadiness(t, "/readyz", "schema")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz", "schema")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if _, err := n.TryStartPeer(t); err == nil || !strings.Contains(err.Error(), fmt.Sprint(later)) {
 		t.Errorf("got %v, want an error that names the version %d", err, later)
 	}
 	n.DB.Exec(t, `DELETE FROM schema_migrations WHERE version_id = $1`, later)
-	n.CheckReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz")
 }

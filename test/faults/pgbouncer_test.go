@@ -20,7 +20,7 @@ func TestNodeThroughPgBouncer(t *testing.T) {
 		}
 	}
 	n := node.Start(t, through("session"))
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	for range 20 {
 		n.Deliver(t, n.Required, n.FreshPost(t, n.Required))
 	}

@@ -32,19 +32,19 @@ func TestReadinessRequiresWritableDatabase(t *testing.T) {
 		{"commits", "synchronous_standby_names", "missing_standby"},
 	} {
 		t.Run(c.check, func(t *testing.T) {
-			n.AwaitReadiness(t)
+			n.AwaitReadiness(t, "/readyz")
 			logged := lines(c.check)
 			body := n.FreshPost(t, n.Required)
 			server.Set(t, c.setting, c.value)
-			n.AwaitReadiness(t, c.check)
-			n.CheckReadiness(t, "/readyz/ping")
+			n.AwaitReadiness(t, "/readyz", c.check)
+			n.AwaitReadiness(t, "/readyz/ping")
 			awaitMetric(t, n, `pingpost_ready{check="`+c.check+`"}`, "0")
 			if a := n.Post(t, n.Required, body); a.Status != http.StatusServiceUnavailable {
 				t.Errorf("post: got %d %s, want 503", a.Status, a.Body)
 			}
 			n.CheckServes(t)
 			server.Set(t, c.setting, "")
-			n.AwaitReadiness(t)
+			n.AwaitReadiness(t, "/readyz")
 			awaitMetric(t, n, `pingpost_ready{check="`+c.check+`"}`, "1")
 			if got := node.Decode[node.Delivered](t, n.Post(t, n.Required, body)); got.LeadID == "" {
 				t.Error("the post was not delivered afterwards")

@@ -40,17 +40,17 @@ func TestReadinessRequiresStoring(t *testing.T) {
 	fillDisk(t, n, "leads")
 	fail()
 	fail()
-	n.CheckReadiness(t, "/readyz") // a post was stored after the first two failures
+	n.AwaitReadiness(t, "/readyz") // a post was stored after the first two failures
 	fail()
-	n.CheckReadiness(t, "/readyz", "storing")
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz", "storing")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if state := n.Readiness(t, "/readyz").Checks["storing"]; !strings.Contains(state, "53100") {
 		t.Errorf("the check does not contain the SQLSTATE: %s", state)
 	}
 	awaitMetric(t, n, `pingpost_ready{check="storing"}`, "0")
 	freeDisk(t, n, "leads")
 	freeDisk(t, n, "write_checks")
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	n.Deliver(t, n.Required, node.MinimalPost)
 }
 
@@ -66,12 +66,12 @@ func TestReadinessRequiresPartitions(t *testing.T) {
 			// create_partitions waits for this lock.
 			execRoot(t, n, `SELECT pg_advisory_lock(hashtext('partitions'))`)
 			execRoot(t, n, `ALTER TABLE `+table+` DETACH PARTITION `+table+`_20260101`)
-			n.AwaitReadiness(t, "partitions")
-			n.CheckReadiness(t, "/readyz/ping")
+			n.AwaitReadiness(t, "/readyz", "partitions")
+			n.AwaitReadiness(t, "/readyz/ping")
 			fresh := n.FreshPost(t, n.Required)
 			n.CheckUnavailable(t, n.Post(t, n.Required, fresh), spec.NotSaved)
 			execRoot(t, n, `SELECT pg_advisory_unlock(hashtext('partitions'))`)
-			n.AwaitReadiness(t)
+			n.AwaitReadiness(t, "/readyz")
 			if a := n.Post(t, n.Required, delivered); a.Status != http.StatusOK || a.Header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("repeated post: got %d %s, want a replay", a.Status, a.Body)
 			}

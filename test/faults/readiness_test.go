@@ -61,12 +61,12 @@ func TestReadinessReportsClockSkew(t *testing.T) {
 		if _, err := n.Root.Exec(t.Context(), `UPDATE skewed.clock SET ahead = make_interval(secs => $1)`, c.ahead.Seconds()); err != nil {
 			t.Fatal(err)
 		}
-		n.CheckReadiness(t, "/readyz/ping")
+		n.AwaitReadiness(t, "/readyz/ping")
 		if !c.off {
-			n.CheckReadiness(t, "/readyz")
+			n.AwaitReadiness(t, "/readyz")
 			continue
 		}
-		n.CheckReadiness(t, "/readyz", "clock")
+		n.AwaitReadiness(t, "/readyz", "clock")
 		state := n.Readiness(t, "/readyz").Checks["clock"]
 		by, err := time.ParseDuration(state[strings.LastIndexByte(state, ' ')+1:])
 		if err != nil || (by-c.ahead.Abs()).Abs() > time.Second {
@@ -103,8 +103,8 @@ func TestReadinessReportsUnreadableRow(t *testing.T) {
 	if state := n.Readiness(t, "/readyz").Checks["platform_keys"]; !strings.Contains(state, name) {
 		t.Errorf("the check does not contain the secret's ID: %s", state)
 	}
-	n.CheckReadiness(t, "/readyz", "platform_keys")
-	n.CheckReadiness(t, "/readyz/ping") // pings do not need a secret
+	n.AwaitReadiness(t, "/readyz", "platform_keys")
+	n.AwaitReadiness(t, "/readyz/ping") // pings do not need a secret
 	if !strings.Contains(n.Log.String(), name) {
 		t.Error("the log does not contain the secret's ID")
 	}

@@ -102,7 +102,7 @@ func TestRestartWithoutDatabase(t *testing.T) {
 	}
 
 	restart(t, n, func() { server.Halt(t) })
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz/ping")
 	if r := n.Readiness(t, "/readyz"); r.Ready {
 		t.Errorf("the node is ready for posts without a database: %v", r.Checks)
 	}
@@ -120,7 +120,7 @@ func TestRestartWithoutDatabase(t *testing.T) {
 	n.Get(t, n.Ops+"/metrics")
 
 	server.Start(t)
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 	n.Get(t, n.Admin+"/login")
 	testkit.Eventually(t, node.Patience, "all pings are recorded", func() bool {
@@ -227,7 +227,7 @@ func TestInvalidSnapshots(t *testing.T) {
 		t.Errorf("node with wrong platform keys: got %v, want an error with PINGPOST_PLATFORM_KEYS", err)
 	}
 	restart(t, n, func() { n.Config.Keys.Platform = platform })
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	n.CheckServes(t)
 	stopOn(t, n, n.DB.RootURL)
 }
@@ -244,7 +244,7 @@ func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	n.Manual.Advance(24*time.Hour + time.Minute)
 	testkit.Eventually(t, node.Patience, "the node has no prices", func() bool { return !n.Readiness(t, "/readyz/ping").Ready })
 	server.Start(t)
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	n.CheckServes(t)
 	stopOn(t, n, n.DB.RootURL)
 }
@@ -265,6 +265,6 @@ func TestUnwritableSnapshot(t *testing.T) {
 	})
 	testkit.Eventually(t, node.Patience, "the failure is logged",
 		func() bool { return n.Log.Count("database.snapshot_file") == 1 })
-	n.CheckReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz")
 	n.Deliver(t, n.Required, node.MinimalPost)
 }

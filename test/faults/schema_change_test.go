@@ -40,6 +40,7 @@ func TestColumnsAddedUnderLoad(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
 		n.Config.Database.MaxConnections = fewConnections
+		n.Config.Database.StatementTimeout = roundPatience
 		n.Config.Privacy.ErasureJournal = t.TempDir()
 		n.Config.Console.SecondFactorRoles = nil
 	})
@@ -81,7 +82,6 @@ func TestColumnsAddedUnderLoad(t *testing.T) {
 		}
 	}
 	repeat(func() { b.sendRequests(t) })
-	repeat(func() { b.visit(t, pages) })
 	repeat(func() { b.visit(t, pages) })
 	repeat(func() { b.runJobs(t) })
 	awaitRounds()

@@ -84,16 +84,16 @@ func TestRestartedNodeRejectsOldPrimary(t *testing.T) {
 	promoted := standby.URLs(t)
 	seen := clock.System{}.Now()
 	promoted.Exec(t, `SELECT pg_promote()`)
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	awaitSnapshot(t, n, seen)
 	restart(t, n, func() {
 		standby.Halt(t)
 		primary.Start(t)
 	})
-	n.CheckReadiness(t, "/readyz/ping")
+	n.AwaitReadiness(t, "/readyz/ping")
 	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), spec.NotSaved)
 	standby.Start(t)
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	n.Deliver(t, n.Required, node.MinimalPost)
 	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
 		if got := testkit.Value[int](t, server.URLs(t), `SELECT count(*) FROM leads`); got != want {

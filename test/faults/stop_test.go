@@ -95,8 +95,8 @@ func TestStopWaitsForRequests(t *testing.T) {
 	if a := idle.Receive(t, http.MethodPost); a.Status != 0 {
 		t.Errorf("got %d on the idle connection, want it to be closed", a.Status)
 	}
-	n.CheckReadiness(t, "/readyz", "draining")
-	n.CheckReadiness(t, "/readyz/ping", "draining")
+	n.AwaitReadiness(t, "/readyz", "draining")
+	n.AwaitReadiness(t, "/readyz/ping", "draining")
 	n.Get(t, n.Ops+"/healthz")
 	n.Stores(t, node.OneLead, func() {
 		for _, h := range halves {

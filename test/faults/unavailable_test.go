@@ -32,8 +32,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 			}
 			disturb(proxy)
 			testkit.Eventually(t, time.Minute, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
-			n.CheckReadiness(t, "/readyz", "database", "commits", "schema", "clock", "wrapping_key", "partitions")
-			n.CheckReadiness(t, "/readyz/ping")
+			n.AwaitReadiness(t, "/readyz", "database", "commits", "schema", "clock", "wrapping_key", "partitions")
+			n.AwaitReadiness(t, "/readyz/ping")
 			n.Get(t, n.Ops+"/healthz")
 			n.CheckServes(t)
 
@@ -94,7 +94,7 @@ func TestLockedTable(t *testing.T) {
 		all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved) })
 	}
 	all.Wait()
-	n.CheckReadiness(t, "/readyz")
+	n.AwaitReadiness(t, "/readyz")
 	if err := tx.Rollback(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestNodeWithWrongKeyStoresNothing(t *testing.T) {
 	healthy := func() {
 		t.Helper()
 		for _, one := range []*node.Node{n, peer} {
-			one.CheckReadiness(t, "/readyz")
+			one.AwaitReadiness(t, "/readyz")
 		}
 	}
 	for range 10 {
@@ -63,8 +63,8 @@ func TestNodeWithWrongKeyStoresNothing(t *testing.T) {
 		}
 		healthy()
 	}
-	stranger.CheckReadiness(t, "/readyz", "wrapping_key")
-	stranger.CheckReadiness(t, "/readyz/ping")
+	stranger.AwaitReadiness(t, "/readyz", "wrapping_key")
+	stranger.AwaitReadiness(t, "/readyz/ping")
 	state := stranger.Readiness(t, "/readyz").Checks["wrapping_key"]
 	for _, part := range []string{key.String(), "pingpost keys introduce"} {
 		if !strings.Contains(state, part) {
@@ -80,7 +80,7 @@ func TestNodeWithWrongKeyStoresNothing(t *testing.T) {
 	if _, err := n.DB.DB.Pool.Exec(t.Context(), `INSERT INTO wrapping_keys (wrapper, key) VALUES ($1, $2)`, key.Wrapper, key.Key); err != nil {
 		t.Fatal(err)
 	}
-	stranger.AwaitReadiness(t)
+	stranger.AwaitReadiness(t, "/readyz")
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, stranger.Post(t, n.Required, body)) })
 	testkit.Eventually(t, node.Patience, "the other nodes warn about the key", func() bool {
@@ -122,7 +122,7 @@ func TestOnlyOneFirstNodeRegistersItsKey(t *testing.T) {
 	if got := registeredKeys(t, n); len(got) != 1 || got[0] != wrappingKey(t, first).String() {
 		t.Errorf("got registered keys %v, want %s", got, wrappingKey(t, first))
 	}
-	other.AwaitReadiness(t, "wrapping_key")
+	other.AwaitReadiness(t, "/readyz", "wrapping_key")
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, other.Post(t, n.Required, body), spec.NotSaved) })
 	n.Stores(t, node.OneLead, func() {
@@ -143,17 +143,17 @@ func TestUpgradedPlatformRegistersKeyThatReadsItsLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := n.StartPeer(t, withLocalKeys(node.NewKey()))
-	stranger.AwaitReadiness(t, "wrapping_key")
+	stranger.AwaitReadiness(t, "/readyz", "wrapping_key")
 	body := stranger.FreshPost(t, n.Required)
 	stranger.CheckUnavailable(t, stranger.Post(t, n.Required, body), spec.NotSaved)
 	if got := registeredKeys(t, n); len(got) != 0 {
 		t.Errorf("the first node registered %v, but cannot decrypt the leads", got)
 	}
 	n.StartAgain(t)
-	n.AwaitReadiness(t)
+	n.AwaitReadiness(t, "/readyz")
 	if got := registeredKeys(t, n); len(got) != 1 || got[0] != wrappingKey(t, n).String() {
 		t.Errorf("got registered keys %v, want %s", got, wrappingKey(t, n))
 	}
 	node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
-	stranger.CheckReadiness(t, "/readyz", "wrapping_key")
+	stranger.AwaitReadiness(t, "/readyz", "wrapping_key")
 }

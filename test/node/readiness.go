@@ -3,7 +3,6 @@ package node
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,8 +44,8 @@ var checks = map[string][]string{
 		"key_wrapper", "wrapping_key", "partitions", "storing"},
 }
 
-// CheckReadiness fails the test if the failing checks of the path are not exactly the given ones.
-func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
+// AwaitReadiness waits until the failing checks of the path are exactly the given ones.
+func (n *Node) AwaitReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
 	want := map[string]bool{}
 	for _, check := range checks[path] {
@@ -55,27 +54,18 @@ func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	for _, check := range failing {
 		want[check] = false
 	}
-	answer := n.Readiness(t, path)
-	got := map[string]bool{}
-	for check, state := range answer.Checks {
-		got[check] = state == "ok"
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: %d %v (-want +got):\n%s", path, answer.Status, answer.Checks, diff)
-	}
-}
-
-// AwaitReadiness waits until the failing checks of /readyz are exactly the given ones.
-func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
-	t.Helper()
-	testkit.Eventually(t, Patience, "exactly the expected checks of /readyz fail", func() bool {
-		var got []string
-		for check, state := range n.Readiness(t, "/readyz").Checks {
-			if state != "ok" {
-				got = append(got, check)
-			}
+	var diff string
+	defer func() {
+		if diff != "" {
+			t.Logf("%s (-want +got):\n%s", path, diff)
 		}
-		slices.Sort(got)
-		return slices.Equal(got, slices.Sorted(slices.Values(failing)))
+	}()
+	testkit.Eventually(t, Patience, "exactly the expected checks of "+path+" fail", func() bool {
+		got := map[string]bool{}
+		for check, state := range n.Readiness(t, path).Checks {
+			got[check] = state == "ok"
+		}
+		diff = cmp.Diff(want, got)
+		return diff == ""
 	})
 }

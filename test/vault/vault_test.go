@@ -269,7 +269,7 @@ func TestMissingLeadKeyIsWarning(t *testing.T) {
 		testkit.Eventually(t, time.Minute, "the node reports "+key, func() bool {
 			return strings.Contains(n.Readiness(t, "/readyz").Warnings["lead_keys"], key)
 		})
-		n.CheckReadiness(t, "/readyz")
+		n.AwaitReadiness(t, "/readyz")
 		if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_lead_keys_missing 1\n") {
 			t.Error("the metric is not 1")
 		}
