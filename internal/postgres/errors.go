@@ -48,8 +48,11 @@ func (e *Err) Error() string {
 		return "database: " + e.kind
 	}
 	text := "database: SQLSTATE " + e.SQLState
-	if e.Table != "" || e.Constraint != "" {
+	switch {
+	case e.Constraint != "":
 		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
+	case e.Table != "":
+		text += fmt.Sprintf(" (table %q)", e.Table)
 	}
 	if e.missingPartition() {
 		text += ": the table has no partition for this time; see the check partitions in /readyz"
