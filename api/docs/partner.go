@@ -21,6 +21,7 @@ type partnerPage struct {
 	*generalPage
 	Name, BaseURL string
 	Pending       bool
+	Suspended     bool
 	Accounts      []accountRow
 	Sandbox       string // the partnerId of the sandbox account, or ""
 	SandboxIsDef  bool
@@ -58,6 +59,7 @@ func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]by
 		Name:        partner.Name,
 		BaseURL:     p.general.Origin + "/p/" + partner.Slug,
 		Pending:     partner.Status == models.PartnerPending,
+		Suspended:   partner.Status == models.PartnerSuspended,
 		PostHeaders: p.headers,
 		Markets:     p.markets,
 		Industries:  p.industries,

@@ -120,8 +120,8 @@ func TestPartnerPageIsComplete(t *testing.T) {
 func TestPartnerPageShowsConfiguration(t *testing.T) {
 	suspended, own, trialAsDefault := paid("northgate-old"), paid("northgate-own"), trial("northgate-trial")
 	suspended.Status, own.SigningMode, trialAsDefault.IsDefault = models.AccountSuspended, models.SigningOff, true
-	pending, reporting := northgate, northgate
-	pending.Status, reporting.SigningMode = models.PartnerPending, models.SigningReportOnly
+	pending, stopped, reporting := northgate, northgate, northgate
+	pending.Status, stopped.Status, reporting.SigningMode = models.PartnerPending, models.PartnerSuspended, models.SigningReportOnly
 	const required, watched, off = models.SigningRequired, models.SigningReportOnly, models.SigningOff
 	for name, c := range map[string]struct {
 		partner  models.Partner
@@ -141,6 +141,8 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 			[]string{"northgate-own active off", "b active report_only"}, nil},
 		"pending": {pending, required, []models.Account{trialAsDefault}, "northgate-trial",
 			[]string{"northgate-trial active required"}, []string{"pending", "sandbox-default"}},
+		"suspended": {stopped, required, []models.Account{trialAsDefault}, "northgate-trial",
+			[]string{"northgate-trial active required"}, []string{"suspended", "sandbox-default"}},
 		"without a sandbox": {northgate, required, []models.Account{suspended, paid("a")}, "a",
 			[]string{"northgate-old suspended required", "a active required"}, []string{"no-sandbox"}},
 		"without an account": {northgate, required, nil, "", nil, []string{"no-account", "no-sandbox"}},

@@ -90,7 +90,7 @@ func (s *Service) Link(
 
 // ByLink returns the partner that a token's link belongs to, and the partner's accounts, with the
 // default account first. It needs no scope, because the token itself grants access. It returns the same
-// NotFound error whether the token is malformed, unknown or revoked, or its partner is suspended.
+// NotFound error whether the token is malformed, unknown or revoked.
 func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
@@ -107,8 +107,7 @@ func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []m
 
 func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {
 	found := s.db.Gorm.WithContext(ctx).Joins("JOIN partner_links ON partner_links.partner_id = partners.id").
-		Where("partner_links.digest = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?",
-			digestOf(token), models.PartnerSuspended).
+		Where("partner_links.digest = ? AND partner_links.revoked_at IS NULL", digestOf(token)).
 		Limit(1).Find(&partner)
 	if found.Error != nil {
 		return partner, unavailable(found.Error)

@@ -69,7 +69,9 @@ func TestLinks(t *testing.T) {
 		t.Errorf("Link() = %+v, %t, %v", live, ok, err)
 	}
 	wantError(t, "suspending", o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerSuspended), "", "")
-	o.leadsTo(t, "suspended partner's link", second, nil)
+	suspended := p
+	suspended.Status = models.PartnerSuspended
+	o.leadsTo(t, "suspended partner's link", second, &suspended)
 	wantError(t, "approving", o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerApproved), "", "")
 	o.leadsTo(t, "approved partner's link", second, &p)
 

@@ -171,17 +171,20 @@ func TestPartnerPage(t *testing.T) {
 	if err := n.Partners.SetStatus(t.Context(), scope.System, other.ID, models.PartnerSuspended); err != nil {
 		t.Fatal(err)
 	}
-	checkInvalidLinks(t, n, replaced, theirs)
+	if page := fetch(t, n, http.MethodGet, theirs); page.Status != http.StatusOK || !strings.Contains(page.Body, `data-notice="suspended"`) {
+		t.Errorf("a suspended partner's page: got %d, or it does not show the suspension", page.Status)
+	}
+	checkInvalidLinks(t, n, replaced)
 	checkTokensNotStored(t, n, replaced, mine, theirs)
 }
 
 // checkInvalidLinks checks that all invalid links get the same response, whether or not they were valid
 // in the past.
-func checkInvalidLinks(t *testing.T, n *node.Node, replaced, suspended string) {
+func checkInvalidLinks(t *testing.T, n *node.Node, replaced string) {
 	t.Helper()
 	var first node.Answer
 	for i, path := range []string{
-		"/partner/" + strings.Repeat("A", 43), replaced, suspended, replaced + "A", replaced[:len(replaced)-1],
+		"/partner/" + strings.Repeat("A", 43), replaced, replaced + "A", replaced[:len(replaced)-1],
 		"/partner/x", "/partner/%00", "/partner/%2e%2e", "/partner/" + strings.Repeat("%20", 43), "/partner/" + strings.Repeat("A", 5000), "/partner/northgate",
 	} {
 		a := fetch(t, n, http.MethodGet, path)
