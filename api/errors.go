@@ -36,6 +36,7 @@ var statuses = map[apperr.Code]int{
 	apperr.Invalid:      http.StatusBadRequest,
 	apperr.Expired:      http.StatusBadRequest,
 	apperr.Unauthorized: http.StatusUnauthorized,
+	apperr.Forbidden:    http.StatusForbidden,
 	apperr.NotFound:     http.StatusNotFound,
 	apperr.Delivered:    http.StatusConflict,
 	apperr.Conflict:     http.StatusConflict,

@@ -4,7 +4,7 @@ package models
 // a rejected request is the error's reason.
 type Outcome string
 
-// These are the outcomes of requests that were not rejected. The only exception is OutcomeInactive.
+// These are the outcomes of requests that were not rejected.
 const (
 	OutcomePriced Outcome = "priced"
 
@@ -22,9 +22,14 @@ const (
 	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_rejected"
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"
 	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_rejected"
+)
 
-	// OutcomeInactive means that the request was rejected because the partner, account or secret is
-	// not active. The response only says that the post was not authorised.
+// These are outcomes of rejected posts that the response may not reveal (decision 59).
+const (
+	// OutcomeUnknownAccount means that the post names an account that does not exist, or that belongs to
+	// another partner than the base URL.
+	OutcomeUnknownAccount Outcome = "unknown_account"
+	// OutcomeInactive means that the partner, account or secret is not active.
 	OutcomeInactive Outcome = "inactive"
 )
 
@@ -51,7 +56,7 @@ func KindOf(outcome string) OutcomeKind {
 		return KindDelivered
 	case OutcomeReplayed, OutcomeReplayedUnsigned, OutcomeReplayedReportOnly:
 		return KindReplayed
-	case OutcomeInactive:
+	case OutcomeUnknownAccount, OutcomeInactive:
 	}
-	return KindRejected // an error's reason, or OutcomeInactive
+	return KindRejected // an error's reason
 }

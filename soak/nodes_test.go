@@ -96,13 +96,14 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 		return func(n *node) bool {
 			tx, err := c.ping(n)
 			if err != nil || tx == "" {
-				tx = "tx_" + strings.Repeat("A", 100) // the signature is checked before the body
+				tx = "tx_" + strings.Repeat("A", 100) // not valid, which is checked after the signature
 			}
 			return c.status(n, postBody(tx, 1), secret) == status
 		}
 	}
 	p.run(t, "partner", "suspend", slug)
-	within("partner suspended", posts(http.StatusUnauthorized, p.secret))
+	// A node that knows that the partner is suspended gives it no transactionId.
+	within("partner suspended", posts(http.StatusBadRequest, p.secret))
 	p.run(t, "partner", "approve", slug)
 	within("partner approved", posts(http.StatusOK, p.secret))
 

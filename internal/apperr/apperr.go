@@ -114,6 +114,14 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
+// WithReason returns a copy of e with another reason. Use it if staff may know the reason, but the sender
+// may not.
+func (e *Error) WithReason(reason string) *Error {
+	c := *e
+	c.Reason = reason
+	return &c
+}
+
 // Retry returns a copy of e that tells the client to send the request again after d.
 func (e *Error) Retry(d time.Duration) *Error {
 	c := *e

@@ -23,19 +23,57 @@ type authenticated struct {
 // authenticate finds the owner of a post and checks its signature. Unsigned posts and invalid
 // signatures count towards the rate limits of the client address. Posts with a valid signature
 // count towards the partner's rate limit (decision 28). authenticate returns an owner even if it
-// returns an error, because rejections are counted by owner.
+// returns an error, because rejections are counted by owner. The owner of a signed post may be inactive.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
-	if !p.claim.Signed {
+	switch {
+	case !p.claim.Signed:
 		return in.authenticateUnsigned(ctx, p)
+	case p.base != nil:
+		return in.authenticateOwn(p)
 	}
+	return in.authenticateShared(ctx, p)
+}
+
+// authenticateOwn checks the signature of a post to a partner's own base URL before it looks up the
+// post's partnerId, so that the sender learns nothing about other partners' accounts (decision 13). The
+// signature is checked even if the client address has sent too many invalid ones, because the partner
+// may share the address with others (decision 12).
+func (in *Intake) authenticateOwn(p post) (who owner, err error) {
+	who = owner{base: p.base, account: p.ownAccount()}
+	who.secret, err = in.checkSignature(p, p.base, nil)
+	if errors.Is(err, signing.ErrSignature) {
+		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
+			err = errTooMany.Retry(wait)
+		}
+	}
+	return who, err
+}
+
+// ownAccount returns the account that a post to a partner's own base URL belongs to, or nil if the
+// partner has no such account.
+func (p post) ownAccount() *partners.Account {
+	if p.payload.PartnerID == "" {
+		return p.base.Default
+	}
+	if account := p.directory.Account(p.payload.PartnerID); account != nil && account.Partner == p.base {
+		return account
+	}
+	return nil
+}
+
+func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
 	if ok, wait := in.wrongSignatures.left(p.Address, p.start); !ok {
-		return owner{base: p.base}, errTooMany.Retry(wait)
+		return owner{}, errTooMany.Retry(wait)
 	}
 	who, err := in.findOwner(ctx, p)
-	if err == nil {
-		who.secret, err = in.checkSignature(p, who)
+	switch {
+	case err == nil && who.account == nil:
+		in.verifyDummy(p)
+		err = signing.ErrSignature.WithReason(string(models.OutcomeUnknownAccount))
+	case err == nil:
+		who.secret, err = in.checkSignature(p, who.partner(), who.secret)
 	}
-	if errors.Is(err, signing.ErrSignature) {
+	if f := apperr.As(err); f != nil && f.Code == apperr.Unauthorized {
 		in.wrongSignatures.spend(p.Address, p.start)
 	}
 	return who, err
@@ -49,6 +87,8 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 	switch {
 	case err != nil:
 		return who, err
+	case !who.active():
+		return who, in.rejectUnsigned(who)
 	case required(who.account.Mode(in.settings.DefaultMode)):
 		return who, signing.ErrNoSignature
 	}
@@ -58,31 +98,22 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 // findOwner finds the account that a post belongs to. The owner is determined by the first of
 // these that is present: partnerId, base URL, the quote's partner. If none is present, a signed
 // post belongs to the partner whose secret signed it, and an unsigned post belongs to the
-// platform account (decision 13).
+// platform account (decision 13). The result has no account if there is no such account.
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
-	var account *partners.Account
+	who := owner{base: p.base}
 	switch quoted := quotedPartner(p); {
-	case p.payload.PartnerID != "":
-		account = p.directory.Account(p.payload.PartnerID)
-		if account != nil && p.base != nil && account.Partner != p.base {
-			account = nil
-		}
 	case p.base != nil:
-		account = p.base.Default
+		who.account = p.ownAccount()
+	case p.payload.PartnerID != "":
+		who.account = p.directory.Account(p.payload.PartnerID)
 	case quoted != uuid.Nil:
 		if partner := p.directory.ByID(quoted); partner != nil {
-			account = partner.Default
+			who.account = partner.Default
 		}
 	case p.claim.Signed:
 		return in.matchSecret(ctx, p)
 	default:
-		account = p.directory.PlatformAccount()
-	}
-	who := owner{base: p.base, account: account}
-	if account == nil || !account.Active() {
-		who.inactive = account != nil
-		in.verifyDummy(p)
-		return who, in.rejectUnknownOwner(p)
+		who.account = p.directory.PlatformAccount()
 	}
 	return who, nil
 }
@@ -94,19 +125,22 @@ func quotedPartner(p post) uuid.UUID {
 	return p.quote.Partner
 }
 
-// rejectUnknownOwner returns the error for a post whose owner is unknown or not active. It
-// does not reveal which partners exist.
-func (in *Intake) rejectUnknownOwner(p post) error {
-	switch {
-	case p.claim.Signed:
-		return signing.ErrSignature
-	case required(in.settings.DefaultMode):
-		return signing.ErrNoSignature
+// rejectUnsigned returns the error for an unsigned post whose account is unknown or not active. The
+// response is the same in both cases. Only staff see the difference.
+func (in *Intake) rejectUnsigned(who owner) error {
+	reason := string(models.OutcomeInactive)
+	if who.account == nil {
+		reason = string(models.OutcomeUnknownAccount)
 	}
-	return payload.ErrPost.WithFields(apperr.Field{
-		Code: apperr.InvalidValue, Path: []string{"partnerId"},
-		Message: "is not an active account. Send the partnerId of an active account, or post to your own base URL",
-	})
+	if required(in.settings.DefaultMode) {
+		return signing.ErrNoSignature.WithReason(reason)
+	}
+	return payload.ErrPost.WithReason(reason).WithFields(notAnAccount(
+		"is not an active account. Send the partnerId of an active account, or post to your own base URL"))
+}
+
+func notAnAccount(message string) apperr.Field {
+	return apperr.Field{Code: apperr.InvalidValue, Path: []string{"partnerId"}, Message: message}
 }
 
 func required(m models.SigningMode) bool {

@@ -6,12 +6,13 @@ import (
 )
 
 // checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
-// limit. If findOwner has already found the secret, the signature is not checked again.
-func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
-	partner, secret := who.account.Partner, who.secret
+// limit. If the parameter matched is not nil, matchSecret has already found this secret, and the signature
+// is not checked again.
+func (in *Intake) checkSignature(p post, partner *partners.Partner, matched *partners.Secret) (*partners.Secret, error) {
 	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
-		return secret, errTooMany.Retry(wait)
+		return matched, errTooMany.Retry(wait)
 	}
+	secret := matched
 	if secret == nil {
 		secret = in.verify(p, partner)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // deliver stores the lead of a post. If the transaction already has a lead, it replays the post instead.
-// It returns leads.ErrInactive if the post's partner or account is no longer active.
+// It returns leads.ErrInactive or leads.ErrInactiveSecret if the sender is no longer active.
 func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
@@ -47,7 +47,7 @@ func (in *Intake) store(ctx context.Context, p authenticated, industry string) (
 		return leads.Receipt{}, false, errNotStored.WithCause(err)
 	}
 	receipt, stored, err := in.Leads.Deliver(ctx, delivery)
-	if err != nil && !errors.Is(err, leads.ErrInactive) {
+	if err != nil && !errors.Is(err, leads.ErrInactive) && !errors.Is(err, leads.ErrInactiveSecret) {
 		err = errNotStored.WithCause(err)
 	}
 	return receipt, stored, err

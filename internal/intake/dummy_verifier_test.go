@@ -1,11 +1,11 @@
 package intake
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/signing"
@@ -24,25 +24,18 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	}
 	suspended := &partners.Partner{Default: &partners.Account{}}
 	suspended.Default.Partner = suspended
-	find := func(in *Intake, p post) error { _, err := in.findOwner(t.Context(), p); return err }
 	for name, c := range map[string]struct {
 		base      *partners.Partner
 		partnerID string
-		reject    func(*Intake, post) error
 	}{
-		"unknown":             {nil, "no-such-account", find},
-		"not active":          {suspended, "", find},
-		"without any account": {&partners.Partner{}, "", find},
-		"without a secret": {nil, "", func(in *Intake, p post) error {
-			if in.verify(p, &partners.Partner{}) != nil {
-				return nil
-			}
-			return signing.ErrSignature
-		}},
+		"unknown":                               {nil, "no-such-account"},
+		"unknown on a partner's base URL":       {suspended, "no-such-account"},
+		"not active":                            {suspended, ""},
+		"without any account, without a secret": {&partners.Partner{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := 0
-			in := &Intake{}
+			in := New(Deps{}, Settings{})
 			in.dummyVerifiers.New = func() any { used++; return signing.NewVerifier(nil) }
 			p := post{
 				directory: &partners.Directory{},
@@ -51,7 +44,8 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 				payload:   payload.Post{PartnerID: c.partnerID},
 				base:      c.base,
 			}
-			if err := c.reject(in, p); !errors.Is(err, signing.ErrSignature) {
+			_, err := in.authenticate(t.Context(), p)
+			if f := apperr.As(err); f == nil || f.Code != apperr.Unauthorized || f.Message != signing.ErrSignature.Message {
 				t.Errorf("got error %v", err)
 			}
 			if used != 1 {

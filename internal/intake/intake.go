@@ -37,6 +37,7 @@ var (
 	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format")
 	errQuoteOwner    = apperr.New(apperr.Invalid, "quote_owner", "Invalid transactionId format")
 	errExpired       = apperr.New(apperr.Expired, "expired", "Transaction has expired")
+	errInactive      = apperr.New(apperr.Forbidden, string(models.OutcomeInactive), "Account is not active")
 	errDelivered     = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered")
 	errNoWrapper     = apperr.New(apperr.Unavailable, "no_key_wrapper",
 		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)

@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 func TestLimits(t *testing.T) {
@@ -127,8 +128,10 @@ func invalidSignaturesPerAddress(t *testing.T, n *node) {
 	n.rejected(t, signed(unknownSecret, n.Required.Slug, here), badSignature)
 	unknown := unsigned(shared, []byte(`{"partnerId":"no-such-account"}`))
 	unknown.Address, unknown.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), unknown.Body)
-	n.rejected(t, unknown, badSignature)
-	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), unknown, signed(n.Off.Secret, shared, here)} {
+	n.rejected(t, unknown, badSignature.as(models.OutcomeUnknownAccount))
+	// On a partner's own base URL, valid signatures are accepted even above the limit (decision 12).
+	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
+	for _, r := range []intake.PostRequest{signed(unknownSecret, n.Off.Slug, here), unknown, signed(n.Off.Secret, shared, here)} {
 		if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Minute {
 			t.Errorf("got Retry-After %s", f.RetryAfter)
 		}

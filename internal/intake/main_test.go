@@ -136,8 +136,14 @@ var (
 	notSaved         = rejection{apperr.Unavailable, "storing"}
 	tooLargeToMatch  = rejection{apperr.TooLarge, "match_too_large"}
 	tooMany          = rejection{apperr.TooMany, "too_many"}
+	inactive         = rejection{apperr.Forbidden, "inactive"}
 	unknownSlug      = rejection{apperr.NotFound, "unknown_partner"}
 )
+
+// as returns a rejection whose reason only staff see.
+func (want rejection) as(outcome models.Outcome) rejection {
+	return rejection{want.code, string(outcome)}
+}
 
 func (want rejection) check(t testing.TB, err error) *apperr.Error {
 	t.Helper()

@@ -32,7 +32,7 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	}
 	defer gate.leave()
 	for _, partner := range p.directory.Shared() {
-		if partner.Default == nil || !partner.Default.Active() {
+		if partner.Default == nil {
 			continue
 		}
 		if secret := partner.Verify(p.claim, p.Body, p.start); secret != nil {

@@ -60,9 +60,10 @@ func partnersAreFoundBySecret(t *testing.T, n *node) {
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.Reload(t)
 	n.stores(t, nothing, func() {
-		for _, secret := range []string{unknownSecret, away.Secret, none.Secret, n.Off.Secret, ""} {
+		for _, secret := range []string{unknownSecret, away.Secret, none.Secret, ""} {
 			n.rejected(t, n.anonymous(t, secret, ""), badSignature)
 		}
+		n.rejected(t, n.anonymous(t, n.Off.Secret, ""), badSignature.as(models.OutcomeInactive))
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	// A partner that is not matched by secret must identify itself.

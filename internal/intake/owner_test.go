@@ -44,23 +44,30 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 		by                testkit.Partner
 		account           models.Account // zero if rejected
 		sandbox           bool
+		want              rejection
 	}{
-		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false},
-		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true},
-		{"partnerId before the secret", shared, shared, o.Accounts[0].Identifier, r, models.Account{}, false},
-		{"partnerId of another partner than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false},
-		{"partnerId in different letter case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false},
-		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false},
+		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false, rejection{}},
+		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true, rejection{}},
+		{"partnerId before the secret", shared, shared, o.Accounts[0].Identifier, r, models.Account{}, false, badSignature},
+		{"partnerId of another partner than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false, badSignature},
+		{"partnerId of another partner than the base URL's, signed by the base URL's", shared, o.Slug, r.Accounts[0].Identifier, o,
+			models.Account{}, false, badPost.as(models.OutcomeUnknownAccount)},
+		{"unknown partnerId on a base URL", shared, r.Slug, unknownAccount, r, models.Account{}, false, badPost.as(models.OutcomeUnknownAccount)},
+		{"partnerId in different letter case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false,
+			badSignature.as(models.OutcomeUnknownAccount)},
+		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false, inactive},
+		{"partnerId of a suspended account, shared base URL", shared, shared, trial.Accounts[0].Identifier, trial, models.Account{}, false,
+			badSignature.as(models.OutcomeInactive)},
 		{"partnerId with a suspended default account", shared, trial.Slug, trial.Accounts[1].Identifier, trial,
-			trial.Accounts[1], true},
-		{"base URL", shared, r.Slug, "", r, r.Accounts[0], false},
-		{"base URL before the secret", shared, o.Slug, "", r, models.Account{}, false},
-		{"base URL with a suspended default account", shared, trial.Slug, "", trial, models.Account{}, false},
-		{"quote", r.Slug, shared, "", r, r.Accounts[0], false},
-		{"quote before the secret", o.Slug, shared, "", r, models.Account{}, false},
-		{"secret", shared, shared, "", r, r.Accounts[0], false},
-		{"another partner's secret", shared, shared, "", o, o.Accounts[0], false},
-		{"secret with a suspended default account", shared, shared, "", trial, models.Account{}, false},
+			trial.Accounts[1], true, rejection{}},
+		{"base URL", shared, r.Slug, "", r, r.Accounts[0], false, rejection{}},
+		{"base URL before the secret", shared, o.Slug, "", r, models.Account{}, false, badSignature},
+		{"base URL with a suspended default account", shared, trial.Slug, "", trial, models.Account{}, false, inactive},
+		{"quote", r.Slug, shared, "", r, r.Accounts[0], false, rejection{}},
+		{"quote before the secret", o.Slug, shared, "", r, models.Account{}, false, badSignature},
+		{"secret", shared, shared, "", r, r.Accounts[0], false, rejection{}},
+		{"another partner's secret", shared, shared, "", o, o.Accounts[0], false, rejection{}},
+		{"secret with a suspended default account", shared, shared, "", trial, models.Account{}, false, badSignature.as(models.OutcomeInactive)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := body(n.quote(t, c.quoted))
@@ -76,7 +83,7 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 			}
 			n.stores(t, want, func() {
 				if want == nothing {
-					n.rejected(t, n.signed(c.by, c.at, b), badSignature)
+					n.rejected(t, n.signed(c.by, c.at, b), c.want)
 				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.accountOf(t, got.LeadID) != c.account.ID ||
 					got.Partner != c.by.ID {
 					t.Errorf("stored for a different account of partner %s", got.Partner)
@@ -108,8 +115,8 @@ func platformAccountPosts(t *testing.T, n *node) {
 	}
 }
 
-// An unknown partnerId and an inactive one get the same response, so that the response does not
-// reveal which partners exist (decision 13).
+// An unknown partnerId, another partner's and an inactive one get the same response, so that the response
+// does not reveal which partners exist (decision 13). Staff see the reason.
 func unknownPartner(t *testing.T, n *node) {
 	gone := n.AddPartner(t, "gone", models.SigningOff)
 	n.setStatus(t, gone, models.PartnerSuspended)
@@ -117,32 +124,36 @@ func unknownPartner(t *testing.T, n *node) {
 	for _, mode := range modes {
 		n := n.withDefault(mode)
 		for name, by := range map[string]struct {
-			slug, named string
+			slug, named      string
+			signed, unsigned models.Outcome
 		}{
-			"unknown":                 {shared, unknownAccount},
-			"of a suspended partner":  {shared, gone.Accounts[0].Identifier},
-			"suspended, own base URL": {gone.Slug, gone.Accounts[0].Identifier},
-			"on another base URL":     {n.Required.Slug, n.Off.Accounts[0].Identifier},
+			"unknown":                {shared, unknownAccount, models.OutcomeUnknownAccount, models.OutcomeUnknownAccount},
+			"of a suspended partner": {shared, gone.Accounts[0].Identifier, "signature", models.OutcomeInactive},
+			"on another base URL":    {n.Required.Slug, n.Off.Accounts[0].Identifier, "signature", models.OutcomeUnknownAccount},
+			"unknown on a base URL":  {n.Required.Slug, unknownAccount, "signature", models.OutcomeUnknownAccount},
 		} {
 			t.Run(string(mode)+" "+name, func(t *testing.T) {
 				b := body(n.quote(t, shared), partnerID(by.named))
 				n.stores(t, nothing, func() {
-					n.rejected(t, n.signed(gone, by.slug, b), badSignature)
+					n.rejected(t, n.signed(n.Off, by.slug, b), badSignature.as(by.signed))
 					if mode == models.SigningRequired {
-						n.rejected(t, unsigned(by.slug, b), noSignature)
+						n.rejected(t, unsigned(by.slug, b), noSignature.as(by.unsigned))
 						return
 					}
-					f := n.rejected(t, unsigned(by.slug, b), badPost)
-					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue ||
-						strings.Join(f.Fields[0].Path, ".") != "partnerId" {
-						t.Errorf("got fields %+v", f.Fields)
-					}
-					if strings.Contains(f.Fields[0].Message, by.named) {
-						t.Error("the message contains the value")
-					}
+					checkPartnerID(t, n.rejected(t, unsigned(by.slug, b), badPost.as(by.unsigned)), by.named)
 				})
 			})
 		}
+	}
+}
+
+// checkPartnerID checks that an error is only about the partnerId and does not contain its value.
+func checkPartnerID(t *testing.T, f *apperr.Error, value string) {
+	t.Helper()
+	if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
+		t.Errorf("got fields %+v", f.Fields)
+	} else if strings.Contains(f.Fields[0].Message, value) {
+		t.Error("the message contains the value")
 	}
 }
 

@@ -7,9 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -43,34 +46,75 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	if err != nil {
 		return PostResult{}, who, err
 	}
-	if p.payloadErr != nil {
-		return PostResult{}, who, p.payloadErr
-	}
 	ours := authenticated{p, who}
-	if err := checkQuote(ours); err != nil {
+	if err := ours.check(); err != nil {
 		result, err := in.findReplay(ctx, ours, err)
 		return result, who, err
 	}
 	result, err := in.deliver(ctx, ours)
-	if errors.Is(err, leads.ErrInactive) {
-		who.inactive = true
-		err = in.rejectUnknownOwner(p)
+	switch {
+	case errors.Is(err, leads.ErrInactiveSecret):
+		err = signing.ErrSignature.WithReason(string(models.OutcomeInactive))
+	case errors.Is(err, leads.ErrInactive) && who.secret == nil:
+		err = in.rejectUnsigned(who)
+	case errors.Is(err, leads.ErrInactive):
+		err = ours.inactive()
 	}
 	return result, who, err
 }
 
+// check checks the payload, then the quote, then whether the account and its partner are active
+// (decisions 12, 13).
+func (p authenticated) check() error {
+	err := p.checkPayload()
+	if err == nil {
+		err = p.checkQuote()
+	}
+	switch {
+	case p.owner.active():
+		return err
+	case p.owner.base == nil && !errors.Is(err, errExpired):
+		return p.inactive()
+	case err == nil:
+		return p.inactive()
+	}
+	return err
+}
+
+// inactive returns the error for a signed post whose account or partner is not active. On the shared base
+// URL, the response is the same as for an unknown partner.
+func (p authenticated) inactive() error {
+	if p.owner.base == nil {
+		return signing.ErrSignature.WithReason(string(models.OutcomeInactive))
+	}
+	return errInactive
+}
+
+// checkPayload returns the errors in the payload. One of them can be that the partnerId is not one of the
+// partner's accounts.
+func (p authenticated) checkPayload() error {
+	if p.owner.account != nil || p.payload.PartnerID == "" || errors.Is(p.payloadErr, payload.ErrJSON) {
+		return p.payloadErr
+	}
+	fields := []apperr.Field{notAnAccount("is not one of your accounts. Send the partnerId of one of your accounts, or leave it out")}
+	if f := apperr.As(p.payloadErr); f != nil {
+		fields = append(fields, f.Fields...)
+	}
+	return payload.ErrPost.WithReason(string(models.OutcomeUnknownAccount)).WithFields(fields...)
+}
+
 // checkQuote checks the format of the transactionId, then whether the account may use the quote
 // (decision 5), then whether the quote has expired.
-func checkQuote(p authenticated) error {
+func (p authenticated) checkQuote() error {
 	expired := errors.Is(p.quoteErr, quote.ErrExpired)
 	if p.quoteErr != nil && !expired {
 		return errTransactionID
 	}
-	partner := p.owner.account.Partner
+	partner, account := p.owner.partner(), p.owner.account
 	switch {
 	case p.quote.Partner != uuid.Nil && p.quote.Partner != partner.ID,
 		p.quote.Partner == uuid.Nil && partner.Price.InEffect(p.quote.IssuedAt()),
-		p.quote.Sandbox && !p.owner.account.Sandbox:
+		p.quote.Sandbox && account != nil && !account.Sandbox:
 		return errQuoteOwner
 	case expired:
 		return errExpired

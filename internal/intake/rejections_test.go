@@ -57,7 +57,7 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 		if round == 0 {
 			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // belongs to the platform account
 			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature) // belongs to no partner
+			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature.as(models.OutcomeUnknownAccount)) // belongs to no partner
 		}
 		n.Traffic.Flush(t.Context())
 	}
@@ -152,17 +152,17 @@ func (n *node) tables(t testing.TB) []string {
 	return see[[]string](t, n, `SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'`)
 }
 
-// An inactive partner gets the same response as an unknown one. Staff see the reason, however
-// the post identifies the partner.
+// Staff see that a partner is not active, however the post identifies the partner.
 func TestRejectionsOfInactivePartners(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	gone := n.AddPartner(t, "gone", models.SigningRequired)
 	n.DB.Exec(t, `UPDATE partners SET status = 'suspended' WHERE id = $1`, gone.ID)
 	n.Reload(t)
-	n.rejected(t, n.signed(gone, gone.Slug, body("tx_1")), badSignature)
-	n.rejected(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature)
-	n.rejected(t, unsigned(gone.Slug, body("tx_1")), noSignature)
+	tx := n.quote(t, shared)
+	n.rejected(t, n.signed(gone, gone.Slug, body(tx)), inactive)
+	n.rejected(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature.as(models.OutcomeInactive))
+	n.rejected(t, unsigned(gone.Slug, body(tx)), noSignature.as(models.OutcomeInactive))
 	n.Traffic.Flush(t.Context())
 	got := n.rejections(t, gone)
 	if len(got) != 3 {

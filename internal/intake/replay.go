@@ -50,16 +50,16 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 }
 
 // mayHaveDelivered reports whether findReplay must look up the lead of the transaction. It returns false
-// if the transactionId is not valid or belongs to another partner. For an expired quote, it returns true
+// if the payload or the transactionId is not valid, or the quote belongs to another partner. For an expired quote, it returns true
 // only if the post is signed, because rejections of unsigned posts do not contain the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
-	case errors.Is(rejection, errTransactionID):
+	case p.payloadErr != nil, p.owner.account == nil, p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired):
 		return false
 	case errors.Is(rejection, errExpired):
 		return p.owner.secret != nil
 	}
-	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.account.Partner.ID
+	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.partner().ID
 }
 
 func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, error) {

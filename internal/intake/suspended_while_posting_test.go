@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,8 +49,12 @@ func suspendedBeforeSignedPost(t *testing.T, n *node) {
 			change(t, p)
 			n.stores(t, nothing, func() {
 				for _, slug := range []string{p.Slug, shared} {
+					want := badSignature.as(models.OutcomeInactive)
+					if slug != shared && !strings.HasPrefix(name, "secret") {
+						want = inactive
+					}
 					result, err := n.in.Post(t.Context(), n.signed(p, slug, b))
-					badSignature.check(t, err)
+					want.check(t, err)
 					if result.LeadID != uuid.Nil {
 						t.Error("the rejection contains a lead")
 					}
@@ -64,8 +69,8 @@ func suspendedBeforeUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.Off.Slug))
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.stores(t, nothing, func() {
-		n.rejected(t, unsigned(n.Off.Slug, b), noSignature)
-		n.withDefault(models.SigningOff).rejected(t, unsigned(n.Off.Slug, b), badPost)
+		n.rejected(t, unsigned(n.Off.Slug, b), noSignature.as(models.OutcomeInactive))
+		n.withDefault(models.SigningOff).rejected(t, unsigned(n.Off.Slug, b), badPost.as(models.OutcomeInactive))
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	n.stores(t, oneLead, func() { n.post(t, unsigned(n.Off.Slug, b)) })

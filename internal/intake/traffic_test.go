@@ -85,7 +85,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(tx, partnerID(n.Off.Accounts[0].Identifier))), delivered)
 	n.Time.Set(minute.Add(time.Minute))
 	n.rejected(t, unsigned(n.Required.Slug, body(tx)), noSignature)
-	n.rejected(t, n.signed(n.Required, shared, body(tx, partnerID(unknownAccount))), badSignature)
+	n.rejected(t, n.signed(n.Required, shared, body(tx, partnerID(unknownAccount))), badSignature.as(models.OutcomeUnknownAccount))
 	n.Traffic.Flush(t.Context())
 
 	none := uuid.Nil
@@ -102,7 +102,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 		{minute, intake.TrafficKey{off, account, secret, "post", "transaction_format"}}:                        1,
 		{minute, intake.TrafficKey{off, account, secret, "post", "already_delivered"}}:                         1, // no lead
 		{next, intake.TrafficKey{n.Required.ID, n.Required.Accounts[0].ID, none, "post", "signature_missing"}}: 1,
-		{next, intake.TrafficKey{none, none, none, "post", "signature"}}:                                       1,
+		{next, intake.TrafficKey{none, none, none, "post", "unknown_account"}}:                                 1,
 	}
 	if got := n.counts(t); !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

@@ -8,6 +8,11 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 )
 
+// inactive reports whether a post was not stored because its sender or secret is not active.
+func inactive(err error) bool {
+	return errors.Is(err, leads.ErrInactive) || errors.Is(err, leads.ErrInactiveSecret)
+}
+
 // A delivery with another partner's secret or account stores nothing, even if all of them are
 // active. The statement makes the final check (decision 21).
 func TestDeliverRejectsAnotherPartnersAccountOrSecret(t *testing.T) {
@@ -25,8 +30,8 @@ func TestDeliverRejectsAnotherPartnersAccountOrSecret(t *testing.T) {
 			d := delivery(p, p.Required)
 			change(d)
 			d.Lead.HMACVerified = d.Lead.SecretID != nil
-			if _, isNew, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) || isNew {
-				t.Errorf("got stored %v and error %v, want ErrInactive", isNew, err)
+			if _, isNew, err := p.Leads.Deliver(t.Context(), d); !inactive(err) || isNew {
+				t.Errorf("got stored %v and error %v, want that the sender is not active", isNew, err)
 			}
 			if got := stored(t, p); got != "0/0/0/0" {
 				t.Errorf("stored %s rows, want 0/0/0/0", got)
@@ -60,7 +65,7 @@ func TestGroupChecksEachSender(t *testing.T) {
 		switch _, isNew, err := p.Leads.Deliver(t.Context(), d); {
 		case active && (err != nil || !isNew):
 			return fmt.Errorf("post %d from an active sender: stored %v, %w", i, isNew, err)
-		case !active && !errors.Is(err, leads.ErrInactive):
+		case !active && !inactive(err):
 			return fmt.Errorf("post %d with another partner's account or secret: stored %v, %w", i, isNew, err)
 		}
 		return nil

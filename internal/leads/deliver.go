@@ -35,7 +35,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 //
 // Posts that arrive together share a database transaction, so ctx must not be cancelled when the
 // client disconnects. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier.
-// After any error except ErrInactive, the same post can be sent again.
+// After any error except ErrInactive and ErrInactiveSecret, the same post can be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
@@ -73,8 +73,8 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
 // outcome is the row of deliverSQL's result for a post. The lead is stored only if its wrapping key is
-// registered and its sender is active, and the transaction has no lead yet.
-type outcome struct{ keyRegistered, senderActive, stored bool }
+// registered, its secret and sender are active, and the transaction has no lead yet.
+type outcome struct{ keyRegistered, secretActive, senderActive, stored bool }
 
 // insert runs deliverSQL for a group of posts, and returns the outcomes by attempt ID. It stops early
 // enough before ctx's deadline that readBack can still run.
@@ -98,7 +98,7 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (outcomes m
 	outcomes = make(map[uuid.UUID]outcome, len(rows))
 	var attempt uuid.UUID
 	var o outcome
-	_, err = pgx.ForEachRow(answer, []any{&attempt, &o.keyRegistered, &o.senderActive, &o.stored}, func() error {
+	_, err = pgx.ForEachRow(answer, []any{&attempt, &o.keyRegistered, &o.secretActive, &o.senderActive, &o.stored}, func() error {
 		outcomes[attempt] = o
 		return nil
 	})
@@ -131,6 +131,8 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, outcomes ma
 			w.result = result{receipt: receipt}
 		case !o.keyRegistered:
 			w.result = result{err: fmt.Errorf("%s %s: %w", w.delivery.Key.KeyWrapper, w.delivery.WrappingKey, errUnregistered)}
+		case !o.secretActive:
+			w.result = result{err: ErrInactiveSecret}
 		case !o.senderActive:
 			w.result = result{err: ErrInactive}
 		default: // the lead was stored before

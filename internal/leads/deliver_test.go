@@ -211,7 +211,7 @@ func TestGroupAnswersEachPost(t *testing.T) {
 		case i%20 == 7: // unknown secret
 			other := uuid.New()
 			d.Lead.SecretID = &other
-			if _, _, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) {
+			if _, _, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactiveSecret) {
 				return fmt.Errorf("an unknown secret: %w", err)
 			}
 			inactive.Store(i, true)
@@ -252,8 +252,12 @@ func TestDeliverRejectsInactiveSenders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			partner := p.AddPartner(t, strings.ReplaceAll(name, " ", "-"), models.SigningRequired)
 			p.DB.Exec(t, change, partner.ID)
-			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, partner)); !errors.Is(err, leads.ErrInactive) {
-				t.Errorf("got %v, want ErrInactive", err)
+			want := leads.ErrInactive
+			if strings.HasPrefix(name, "secret") {
+				want = leads.ErrInactiveSecret
+			}
+			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, partner)); !errors.Is(err, want) {
+				t.Errorf("got error %v, want %v", err, want)
 			}
 			if got := stored(t, p); got != "0/0/0/0" {
 				t.Errorf("stored %s rows, want 0/0/0/0", got)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
@@ -44,9 +43,12 @@ type Receipt struct {
 	attemptID uuid.UUID
 }
 
-// ErrInactive means that the partner, account or secret is no longer active, although it was still
-// active in the node's directory of partners (decision 21). Nothing was stored.
-var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
+// These errors mean that the sender is no longer active, although it was still active in the node's
+// directory of partners (decision 21). Nothing was stored.
+var (
+	ErrInactive       = errors.New("the partner or account is not active")
+	ErrInactiveSecret = errors.New("the secret is not active")
+)
 
 // errUnregistered means that the key that wrapped the data key is not registered (decision 55). Nothing
 // was stored.

@@ -173,12 +173,12 @@ WITH post AS MATERIALIZED (
 	SELECT key_wrapper, wrapping_key FROM (SELECT DISTINCT key_wrapper, wrapping_key FROM post) AS named
 	WHERE (SELECT true FROM wrapping_keys WHERE wrapper = named.key_wrapper AND key = named.wrapping_key)
 ), checked AS MATERIALIZED (
-	SELECT attempt_id, registered.wrapping_key IS NOT NULL AS key_registered, sender.partner_id IS NOT NULL
-			AND (post.secret_id IS NULL OR not_before <= received_at AND coalesce(expires_at > received_at, true)) IS TRUE AS sender_active
+	SELECT attempt_id, registered.wrapping_key IS NOT NULL AS key_registered, sender.partner_id IS NOT NULL AS sender_active,
+		(post.secret_id IS NULL OR not_before <= received_at AND coalesce(expires_at > received_at, true)) IS TRUE AS secret_active
 	FROM post LEFT JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
 ), lead AS (
 	INSERT INTO leads (%[3]s)
-	SELECT %[3]s FROM post JOIN checked USING (attempt_id) WHERE key_registered AND sender_active
+	SELECT %[3]s FROM post JOIN checked USING (attempt_id) WHERE key_registered AND secret_active AND sender_active
 	ORDER BY id
 	ON CONFLICT (id) DO NOTHING
 	RETURNING attempt_id
@@ -209,7 +209,7 @@ WITH post AS MATERIALIZED (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
 	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (attempt_id)
 )
-SELECT attempt_id, key_registered, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead USING (attempt_id)`
+SELECT attempt_id, key_registered, secret_active, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead USING (attempt_id)`
 
 // statement contains deliverSQL with its lists of columns filled in. The field columns contains the
 // parameters of the SQL statement in order.

@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	"github.com/pingpost/pingpost/models"
@@ -46,6 +48,11 @@ func (s *Service) DiagnoseSignature(
 		}
 	}()
 	d := diagnoseSignature(timestamp, body, signature, keys, s.clock.Now())
+	remarks, err := s.accountNotes(ctx, partner, body)
+	if err != nil {
+		return diagnose.Diagnosis{}, err
+	}
+	d.Notes = append(d.Notes, remarks...)
 	for _, name := range unread {
 		d.Notes = append(d.Notes, "The secret "+name+" was not checked, because no configured platform key can decrypt it.")
 	}
@@ -53,6 +60,31 @@ func (s *Service) DiagnoseSignature(
 		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were checked.", maxTried))
 	}
 	return d, nil
+}
+
+// accountNotes returns remarks about the account that the body names. A post with a valid signature is
+// rejected if this account is unknown or not active (decision 59).
+func (s *Service) accountNotes(ctx context.Context, partner models.Partner, body string) (notes []string, err error) {
+	accounts, err := s.Accounts(ctx, partner)
+	if err != nil {
+		return nil, err
+	}
+	post, _ := payload.ParsePost([]byte(body)) // it contains the partnerId even if another field is invalid
+	i := slices.IndexFunc(accounts, func(a models.Account) bool {
+		return a.Identifier == post.PartnerID || post.PartnerID == "" && a.IsDefault
+	})
+	switch {
+	case i < 0 && post.PartnerID == "":
+		notes = append(notes, "The post is rejected, because the partner has no account.")
+	case i < 0:
+		notes = append(notes, "The post is rejected, because its partnerId is not one of this partner's accounts. Its spelling must match exactly.")
+	case accounts[i].Status != models.AccountActive:
+		notes = append(notes, "The post is rejected, because the account "+accounts[i].Identifier+" is suspended.")
+	}
+	if partner.Status != models.PartnerApproved {
+		notes = append(notes, "The post is rejected, because the partner is not active.")
+	}
+	return notes, nil
 }
 
 // diagnoseSignature tries the body with LF line breaks first, then with CR LF.

@@ -12,11 +12,13 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 func TestDiagnoseSignature(t *testing.T) {
 	o := newPartnerService(t)
-	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partner(t, "meadow-media")
+	p.Status = models.PartnerApproved
 	made := map[string]string{}
 	for _, label := range []string{"active", "expiring", "expired", "revoked"} {
 		s, err := o.CreateSecret(t.Context(), p, label)
@@ -80,7 +82,8 @@ func TestDiagnoseSignature(t *testing.T) {
 // contains one event for both.
 func TestDiagnoseSignatureTriesBothLineBreaks(t *testing.T) {
 	o := newPartnerService(t)
-	p := o.partner(t, "harbour-leads")
+	p := o.partnerWithAccounts(t, "harbour-leads")
+	p.Status = models.PartnerApproved
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
 		t.Fatal(err)
@@ -101,5 +104,48 @@ func TestDiagnoseSignatureTriesBothLineBreaks(t *testing.T) {
 		if _, _, _, after := o.lastEvent(t); after != before+1 {
 			t.Errorf("signed %q: got %d audit events, want 1", c.signed, after-before)
 		}
+	}
+}
+
+// The diagnosis says why a post with a valid signature is rejected because of its account.
+func TestDiagnoseSignatureChecksTheAccount(t *testing.T) {
+	o := newPartnerService(t)
+	p := o.partnerWithAccounts(t, "harbour-leads")
+	accounts, err := o.Accounts(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Status = models.PartnerApproved
+	ts := strconv.FormatInt(o.clock.Now().Unix(), 10)
+	notes := func(p models.Partner, partnerID string) int {
+		t.Helper()
+		body := `{"partnerId":"` + partnerID + `"}`
+		if partnerID == "" {
+			body = `{}`
+		}
+		d, err := o.DiagnoseSignature(t.Context(), everyPartner, p, ts, body, signing.Sign([]byte(secret.Plain), ts, []byte(body)))
+		if err != nil || !d.Matches {
+			t.Fatalf("%q: %+v, %v", partnerID, d, err)
+		}
+		return len(slices.DeleteFunc(d.Notes, func(note string) bool { return !strings.HasPrefix(note, "The post is rejected") }))
+	}
+	known := accounts[0].Identifier
+	for partnerID, want := range map[string]int{"": 0, known: 0, strings.ToUpper(known): 1, "nope": 1} {
+		if got := notes(p, partnerID); got != want {
+			t.Errorf("partnerId %q: got %d reasons, want %d", partnerID, got, want)
+		}
+	}
+	suspended := p
+	suspended.Status = models.PartnerSuspended
+	if got := notes(suspended, known); got != 1 {
+		t.Errorf("suspended partner: got %d reasons, want 1", got)
+	}
+	o.db.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`, p.ID)
+	if got := notes(suspended, ""); got != 2 {
+		t.Errorf("suspended partner and account: got %d reasons, want 2", got)
 	}
 }

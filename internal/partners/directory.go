@@ -24,7 +24,7 @@ type Directory struct {
 	bySlug       map[string]*Partner
 	byID         map[uuid.UUID]*Partner
 	byIdentifier map[string]*Account
-	shared       []*Partner // approved partners that can use the shared base URL
+	shared       []*Partner // partners that can use the shared base URL, if they are approved
 
 	unreadSecrets, unreadPrices []string
 
@@ -152,7 +152,8 @@ func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 // case-sensitive.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
-// Shared returns the partners that can send signed posts to the shared base URL.
+// Shared returns the partners that can send signed posts to the shared base URL. It includes partners that
+// are not approved, so that they can find out which leads they delivered before (decision 13).
 func (d *Directory) Shared() []*Partner { return d.shared }
 
 // PlatformAccount returns the account that receives unsigned posts that do not identify a partner.
@@ -211,7 +212,7 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 func (d *Directory) addPartner(row models.Partner) {
 	p := &Partner{ID: row.ID, Slug: row.Slug, Status: row.Status, Signing: row.SigningMode}
 	d.bySlug[p.Slug], d.byID[p.ID] = p, p
-	if row.SharedBaseURL && p.Active() {
+	if row.SharedBaseURL {
 		d.shared = append(d.shared, p)
 	}
 }

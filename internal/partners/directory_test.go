@@ -87,8 +87,10 @@ func TestDirectoryShared(t *testing.T) {
 	for _, p := range o.directory(t).Shared() {
 		slugs = append(slugs, p.Slug)
 	}
-	if !slices.Equal(slugs, []string{"approved"}) {
-		t.Errorf("Shared() = %v, want approved", slugs)
+	// Partners that are not active are recognised too (decision 59).
+	slices.Sort(slugs)
+	if want := []string{"approved", "pending", "suspended"}; !slices.Equal(slugs, want) {
+		t.Errorf("Shared() = %v, want %v", slugs, want)
 	}
 }
 

@@ -26,12 +26,13 @@ func (n *Node) FreshPost(t *testing.T, p Partner) string {
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node knows a partner and its secret. It repeats an invalid post until
-// the response has status 400 instead of 401 or 404.
+// AwaitPartner waits until the node knows that a partner is active, and knows its secret. It repeats an
+// invalid post until the response has status 400 instead of 401 or 404, and a ping until it is not declined
+// as paused.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, time.Minute, "the node knows the new partner or secret", func() bool {
-		return n.Post(t, p, "{}").Status == http.StatusBadRequest
+		return n.Post(t, p, "{}").Status == http.StatusBadRequest && n.Ping(t, p.Base(), MinimalPing).Reason != "paused"
 	})
 }
 
