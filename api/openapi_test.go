@@ -154,6 +154,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		{"503", spec.NoKeyWrapper, []string{post}},
 		{"503", spec.NotSaved, []string{post}},
 		{"503", spec.NotLoaded, []string{ping}},
+		{"403", spec.NotActive, []string{"postOnOwnBaseURL"}},
 		{"404", spec.NotFound, []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
 		{"409", spec.AlreadyDelivered, []string{post}},
 		{"408", spec.RequestTimeout, []string{ping, post}},
@@ -199,12 +200,14 @@ func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
 		}
 		for status, response := range own.Responses.Map() {
 			same := shared.Responses.Value(status)
-			if status != "404" && (same == nil || same.Ref != response.Ref) {
+			if status != "403" && status != "404" && (same == nil || same.Ref != response.Ref) {
 				t.Errorf("%s has a different response %s on a partner's own base URL", path, status)
 			}
 		}
-		if own.Responses.Len() != shared.Responses.Len()+1 {
-			t.Errorf("%s has a different number of responses on a partner's own base URL", path)
+		for status := range shared.Responses.Map() {
+			if own.Responses.Value(status) == nil {
+				t.Errorf("%s has no response %s on a partner's own base URL", path, status)
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 	BadSignature         = "Invalid HMAC SHA-256 signature"
 	SignatureMissing     = "Missing required X-Signature-SHA256 header"
 	MethodNotAllowed     = "Method Not Allowed"
+	NotActive            = "Account is not active"
 	NotFound             = "Not Found"
 	RequestTimeout       = "Request Timeout"
 	PayloadTooLarge      = "Payload Too Large"
