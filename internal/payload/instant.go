@@ -1,7 +1,9 @@
 package payload
 
 import (
-	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -12,56 +14,64 @@ func (p *problems) instant(f field) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	at, ok := parseRFC3339(text)
+	at, ok := parseISO8601(text)
 	if !ok {
 		p.add(f, apperr.InvalidValue, "must be an ISO 8601 time with a UTC offset, such as 2026-01-02T03:04:05Z")
 	}
 	return at, ok
 }
 
-// parseRFC3339 parses a time and converts it to UTC. Lower-case t and z are valid. Years outside 1 to
-// 9999 in UTC are rejected, because they cannot be formatted or stored in Postgres. Leap seconds are
-// rejected, because time.Time cannot represent them.
-func parseRFC3339(text []byte) (time.Time, bool) {
-	upper := bytes.ToUpper(text)
-	if !isRFC3339(upper) {
+// dateTime matches a calendar date and time of ISO 8601 with an offset, in extended or basic format. Its
+// groups are: year, separator, month, separator, day; hour, separator, minute, separator, second; fraction;
+// offset's sign, hours and minutes.
+var dateTime = regexp.MustCompile(`^(\d{4})(-?)(\d\d)(-?)(\d\d)[Tt]` +
+	`(\d\d)(:?)(\d\d)(?:(:?)(\d\d))?(?:[.,](\d+))?` +
+	`(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)$`)
+
+// parseISO8601 parses a time and converts it to UTC. Seconds are optional, and a fraction belongs to the
+// last part of the time. The offset can be in another format than the rest, as in Python's %z. 24:00 is the
+// end of a day, and a leap second is the first second of the next minute, because time.Time cannot represent
+// it. Years outside 1 to 9999 in UTC are rejected, because they cannot be formatted or stored in Postgres
+// (decision 60).
+func parseISO8601(text []byte) (time.Time, bool) {
+	m := dateTime.FindSubmatch(text)
+	if m == nil {
 		return time.Time{}, false
 	}
-	at, err := time.Parse(time.RFC3339, string(upper))
-	at = at.UTC()
-	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
+	part := func(group int) string { return string(m[group]) }
+	number := func(group int) int { n, _ := strconv.Atoi(part(group)); return n }
+	withSeconds := len(m[10]) > 0
+	extended := part(2) == "-"
+	if part(4) != part(2) || (part(7) == ":") != extended || withSeconds && part(9) != part(7) {
+		return time.Time{}, false // extended and basic format are mixed
+	}
+	year, month, day := number(1), time.Month(number(3)), number(5)
+	hour, minute, second := number(6), number(8), number(10)
+	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	unit := time.Minute
+	if withSeconds {
+		unit = time.Second
+	}
+	fraction := fractionOf(unit, part(11))
+	switch {
+	case date.Month() != month || date.Day() != day, minute > 59, second > 60, number(13) > 23, number(14) > 59,
+		hour > 23 && (hour > 24 || minute+second > 0 || strings.Trim(part(11), "0") != ""):
+		return time.Time{}, false
+	}
+	offset := time.Duration(number(13))*time.Hour + time.Duration(number(14))*time.Minute
+	if part(12) == "-" {
+		offset = -offset
+	}
+	at := time.Date(year, month, day, hour, minute, second, 0, time.UTC).Add(fraction - offset)
+	return at, at.Year() >= 1 && at.Year() <= 9999
 }
 
-// isRFC3339 checks the format of a time, because time.Parse also accepts a one-digit hour, a comma
-// before the fraction, and an offset of 24 hours or 60 minutes.
-func isRFC3339(text []byte) bool {
-	const form = "dddd-dd-ddTdd:dd:dd"
-	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {
-		return false
+// fractionOf returns the part of a unit that is given by the digits after a decimal point. It drops parts
+// of a nanosecond.
+func fractionOf(unit time.Duration, digits string) (fraction time.Duration) {
+	for _, digit := range digits {
+		unit /= 10
+		fraction += time.Duration(digit-'0') * unit
 	}
-	rest := text[len(form):]
-	if rest[0] == '.' {
-		offset := bytes.TrimLeft(rest[1:], "0123456789")
-		if len(offset) == len(rest)-1 {
-			return false
-		}
-		rest = offset
-	}
-	if string(rest) == "Z" {
-		return true
-	}
-	return (hasForm(rest, "+dd:dd") || hasForm(rest, "-dd:dd")) && string(rest[1:3]) < "24" && rest[4] < '6'
-}
-
-// hasForm reports whether text matches form, in which d stands for a digit.
-func hasForm(text []byte, form string) bool {
-	if len(text) != len(form) {
-		return false
-	}
-	for i, c := range text {
-		if form[i] == 'd' && (c < '0' || c > '9') || form[i] != 'd' && c != form[i] {
-			return false
-		}
-	}
-	return true
+	return fraction
 }
