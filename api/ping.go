@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -43,6 +45,8 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 //	{"accepted":true,"bidPrice":45.6,"currency":"GBP","transactionId":"tx_…","expiresAt":"2026-01-02T03:19:05.678Z"}
 //	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
 //
+// Both forms can have warnings (see appendWarnings).
+//
 // bidPrice is in major units. The responses to pings and posts are built by appending text, not by
 // marshalling, because amounts are exact decimals (decision 10) and none of the strings need escaping.
 func appendPing(b []byte, r *intake.PingResult) []byte {
@@ -55,11 +59,31 @@ func appendPing(b []byte, r *intake.PingResult) []byte {
 	if !r.Accepted {
 		b = append(b, `","reason":"`...)
 		b = append(b, r.Reason...)
-		return append(b, `"}`...)
+		return appendWarnings(append(b, '"'), r.Warnings)
 	}
 	b = append(b, `","transactionId":"`...)
 	b = append(b, r.TransactionID...)
 	b = append(b, `","expiresAt":"`...)
 	b = clock.AppendMillis(b, r.Quote.ExpiresAt())
-	return append(b, `"}`...)
+	return appendWarnings(append(b, '"'), r.Warnings)
+}
+
+// appendWarnings appends the warnings, if there are any, and the end of the response:
+//
+//	,"warnings":[{"code":"country_alias","path":["country"],"message":"UK was read as GB …"}]}
+func appendWarnings(b []byte, warnings []payload.Warning) []byte {
+	for i, w := range warnings {
+		if i == 0 {
+			b = append(b, `,"warnings":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"code":"`...), w.Code...), `","path":["`...)
+		b = append(append(b, strings.Join(w.Path, `","`)...), `"],"message":"`...)
+		b = append(append(b, w.Message...), `"}`...)
+	}
+	if len(warnings) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
 }

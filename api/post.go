@@ -52,6 +52,8 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 //	{"status":"success","leadId":"ld_…","payout":45.6,"transactionId":"tx_…","hmacVerified":true,
 //	"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
 //
+// It can have warnings (see appendWarnings).
+//
 // payout is in major units of the quote's currency. The parts of the envelope are in
 // padded base64.
 func appendPost(b []byte, r *intake.PostResult) []byte {
@@ -77,5 +79,5 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 		b = append(append(append(b, '"'), part.name...), `":"`...)
 		b = append(base64.StdEncoding.AppendEncode(b, part.bytes), '"')
 	}
-	return append(b, `}}`...)
+	return appendWarnings(append(b, '}'), r.Warnings)
 }

@@ -37,6 +37,7 @@ type PingResult struct {
 	Quote         quote.Quote // its ID and its price are zero if not accepted
 	TransactionID []byte
 	Industry      string
+	Warnings      []payload.Warning
 	Timing        Timing
 }
 
@@ -84,7 +85,7 @@ func (in *Intake) price(
 
 	before := in.Clock.Now()
 	cell := card.Table.PriceFor(ping.Industry, card.Markets.Index(ping.Country), class, adjustment(partner))
-	r := PingResult{Industry: industry.Slug, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
+	r := PingResult{Industry: industry.Slug, Warnings: ping.Warnings, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
 	r.Quote = quote.Quote{
 		Price: money.Amount{Currency: cell.Currency}, Country: ping.Country, TermID: industry.TermID,
 		Urgency: uint8(class), Postcode: ping.Postcode, CardVersion: card.Version, Partner: partnerID(partner),

@@ -7,6 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
@@ -22,6 +23,7 @@ type PostResult struct {
 	Quote         quote.Quote
 	Industry      string
 	Partner       uuid.UUID
+	Warnings      []payload.Warning
 	Timing        Timing
 }
 
@@ -34,7 +36,7 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
-		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
+		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID, Warnings: p.payload.Warnings,
 	}
 	r.Timing.Auction = in.Clock.Now().Sub(p.start)
 	return r, nil

@@ -7,12 +7,11 @@ type locationFields struct {
 // location reads the location of the job. It checks the postcode and the country in the same way as
 // in a ping (decision 9). An empty country is treated as absent (decision 7), but an empty postcode
 // is rejected.
-func (p *problems) location(f *postFields) Location {
+func (p *problems) location(f *postFields) (l Location, warnings []Warning) {
 	var in locationFields
 	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {
 		in = pickLocation(object)
 	}
-	var l Location
 	postcode := p.postcode(first(
 		field{raw: in.postcode, parent: "location", name: "postcode"},
 		field{raw: in.postalCode, parent: "location", name: "postal_code"},
@@ -25,13 +24,15 @@ func (p *problems) location(f *postFields) Location {
 		field{raw: in.streetAddress, parent: "location", name: "street_address"},
 		field{raw: f.address, name: "address"},
 	), maxAddress)
-	if code, ok := p.country(first(
+	country := first(
 		field{raw: in.country.filled(), parent: "location", name: "country"},
 		field{raw: f.country.filled(), name: "country"},
-	)); ok {
+	)
+	if code, ok := p.country(country); ok {
+		code, warnings = resolveAlias(code, country)
 		l.Country = string(code[:])
 	}
-	return l
+	return l, warnings
 }
 
 func pickLocation(object members) locationFields {

@@ -25,7 +25,12 @@ func TestLocationAccepted(t *testing.T) {
 		"country second":           {least + `,"country":"de"`, at(Location{Country: "DE"})},
 		"country null":             {least + `,"location":{"country":null},"country":"de"`, at(Location{Country: "DE"})},
 		"country empty":            {least + `,"location":{"country":""},"country":"de"`, at(Location{Country: "DE"})},
-		"countries empty":          {least + `,"location":{"country":""},"country":""`, at(Location{})},
+		"UK": {least + `,"location":{"country":"uk"}`, func() Post {
+			p := at(Location{Country: "GB"})
+			p.Warnings = []Warning{{CountryAlias, []string{"location", "country"}, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB"}}
+			return p
+		}()},
+		"countries empty": {least + `,"location":{"country":""},"country":""`, at(Location{})},
 	})
 }
 

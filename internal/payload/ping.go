@@ -18,6 +18,7 @@ type Ping struct {
 	Urgency  string  // trimmed, with its case unchanged
 	JobType  string
 	Budget   string
+	Warnings []Warning
 }
 
 type pingFields struct {
@@ -45,8 +46,9 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	ping.Industry = p.industry(tax, &f)
 	postcode := p.pingPostcode(&f)
 	ping.Country = [2]byte([]byte(defaultCountry))
-	if code, ok := p.country(field{raw: f.country.filled(), name: "country"}); ok {
-		ping.Country = code
+	country := field{raw: f.country.filled(), name: "country"}
+	if code, ok := p.country(country); ok {
+		ping.Country, ping.Warnings = resolveAlias(code, country)
 	}
 	urgency, _ := p.text(field{raw: f.urgency, name: "urgency"}, maxUrgency)
 	urgency = bytes.TrimSpace(urgency)

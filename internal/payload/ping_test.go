@@ -2,6 +2,7 @@ package payload
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -50,9 +51,16 @@ func TestPingAccepted(t *testing.T) {
 		"postcode of 16": {industry + `,"postcode":"  ` + strings.Repeat("é", 16) + `  "`, base(func(p *Ping) {
 			p.Postcode = strings.Repeat("é", 16)
 		})},
-		"postcode of any form":    {industry + `,"postcode":"<—/ 9"`, base(func(p *Ping) { p.Postcode = "<—/ 9" })},
-		"country":                 {both + `,"country":"FR"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
-		"country, lower case":     {both + `,"country":" us\n"`, base(func(p *Ping) { p.Country = [2]byte{'U', 'S'} })},
+		"postcode of any form": {industry + `,"postcode":"<—/ 9"`, base(func(p *Ping) { p.Postcode = "<—/ 9" })},
+		"country":              {both + `,"country":"FR"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
+		"country, lower case":  {both + `,"country":" us\n"`, base(func(p *Ping) { p.Country = [2]byte{'U', 'S'} })},
+		"UK": {both + `,"country":"uk"`, base(func(p *Ping) {
+			p.Warnings = []Warning{{CountryAlias, []string{"country"}, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB"}}
+		})},
+		"EL": {both + `,"country":"EL"`, base(func(p *Ping) {
+			p.Country = [2]byte{'G', 'R'}
+			p.Warnings = []Warning{{CountryAlias, []string{"country"}, "EL was read as GR, the ISO 3166-1 code of Greece. Send GR"}}
+		})},
 		"country not on the list": {both + `,"country":"Zz"`, base(func(p *Ping) { p.Country = [2]byte{'Z', 'Z'} })},
 		"country null":            {both + `,"country":null`, base(nil)},
 		"country empty":           {both + `,"country":""`, base(nil)},
@@ -83,7 +91,7 @@ func TestPingAccepted(t *testing.T) {
 		})},
 		"budget null":               {both + `,"budget":null`, base(nil)},
 		"fields of a post":          {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
-		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{2, "p", [2]byte{'I', 'E'}, "u", "j", "b"}},
+		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{2, "p", [2]byte{'I', 'E'}, "u", "j", "b", nil}},
 		"control characters in text": {both + `,"urgency":"a\tb","budget":"a\nb"`, base(func(p *Ping) {
 			p.Urgency, p.Budget = "a\tb", "a\nb"
 		})},
@@ -93,7 +101,7 @@ func TestPingAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err, listed(err))
 			}
-			if got != c.want {
+			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -202,7 +210,7 @@ func TestPingRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePing([]byte("{"+c.body+"}"), tax)
 			checkFault(t, err, ErrPing, c.want...)
-			if got != (Ping{}) {
+			if !reflect.DeepEqual(got, Ping{}) {
 				t.Errorf("got %+v from a rejected ping", got)
 			}
 		})
@@ -233,11 +241,11 @@ func TestPingIgnoresOrderAndEscapes(t *testing.T) {
 			t.Fatal(err, listed(err))
 		}
 		other, err := ParsePing([]byte("\n{"+strings.Join(fancy, ",")+"} "), tax)
-		if err != nil || one != other {
+		if err != nil || !reflect.DeepEqual(one, other) {
 			t.Fatalf("got %+v and %+v (%v)", one, other, err)
 		}
-		want := Ping{2, "AB 1", [2]byte{'C', 'A'}, strings.TrimSpace(members[7]), members[9], members[11]}
-		if one != want {
+		want := Ping{2, "AB 1", [2]byte{'C', 'A'}, strings.TrimSpace(members[7]), members[9], members[11], nil}
+		if !reflect.DeepEqual(one, want) {
 			t.Fatalf("got %+v, want %+v", one, want)
 		}
 	})
@@ -252,7 +260,7 @@ func TestPingDoesNotAliasTheBody(t *testing.T) {
 	for i := range body {
 		body[i] = 'X'
 	}
-	if want := (Ping{2, "AB1", [2]byte{'C', 'A'}, "Urgent", "repair", "500"}); ping != want {
+	if want := (Ping{2, "AB1", [2]byte{'C', 'A'}, "Urgent", "repair", "500", nil}); !reflect.DeepEqual(ping, want) {
 		t.Errorf("after reusing the buffer: got %+v, want %+v", ping, want)
 	}
 }
@@ -323,7 +331,7 @@ func FuzzParsePing(f *testing.F) {
 		for i := range body {
 			body[i] = '#'
 		}
-		if again, err := ParsePing(sent, tax); err != nil || again != ping {
+		if again, err := ParsePing(sent, tax); err != nil || !reflect.DeepEqual(again, ping) {
 			t.Fatalf("parsing again: %+v became %+v (%v)", ping, again, err)
 		}
 		var loose map[string]any

@@ -17,6 +17,7 @@ type Post struct {
 	Consent       Consent
 	Notes         string
 	Answers       []byte // the JSON object as sent; nil if absent
+	Warnings      []Warning
 }
 
 // Contact is the consumer who asked for the service.
@@ -70,7 +71,7 @@ func ParsePost(body []byte) (Post, error) {
 	var p problems
 	post := Post{TransactionID: p.transactionID(&f), PartnerID: p.partnerID(&f)}
 	post.Contact = p.contact(&f)
-	post.Location = p.location(&f)
+	post.Location, post.Warnings = p.location(&f)
 	post.Consent = p.consent(&f)
 	post.Notes = p.copied(field{raw: f.notes, name: "notes"}, maxNotes)
 	post.Answers = p.answers(field{raw: f.answers, name: "answers"})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func TestInvalidJSON(t *testing.T) {
 		"nesting of 20,000":            strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if ping, err := ParsePing([]byte(body), tax); err != error(ErrJSON) || ping != (Ping{}) {
+			if ping, err := ParsePing([]byte(body), tax); err != error(ErrJSON) || !reflect.DeepEqual(ping, Ping{}) {
 				t.Errorf("ParsePing: got %+v, %v", ping, err)
 			}
 			if _, err := ParsePost([]byte(body)); err != error(ErrJSON) {
@@ -109,7 +110,7 @@ func TestValidJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err, listed(err))
 			}
-			if ping != (Ping{Industry: 0, Postcode: "SW1A 1AA", Country: [2]byte{'G', 'B'}}) {
+			if !reflect.DeepEqual(ping, Ping{Industry: 0, Postcode: "SW1A 1AA", Country: [2]byte{'G', 'B'}}) {
 				t.Errorf("got %+v", ping)
 			}
 		})
@@ -121,7 +122,7 @@ func TestPayloadMustBeAnObject(t *testing.T) {
 	for _, body := range []string{`null`, `true`, `false`, `0`, `-1.5e3`, `""`, `"{}"`, `[]`, ` [{"industry":"plumber"}] `} {
 		ping, err := ParsePing([]byte(body), tax)
 		checkFault(t, err, ErrPing, "invalid_type")
-		if ping != (Ping{}) {
+		if !reflect.DeepEqual(ping, Ping{}) {
 			t.Errorf("%s: got %+v", body, ping)
 		}
 		_, err = ParsePost([]byte(body))

@@ -117,6 +117,17 @@ func pingFields(t *testing.T, n *node.Node) {
 		}
 	}
 	plumber := n.Ping(t, "", node.MinimalPing).BidPrice.String()
+	uk := n.Do(t, node.Request{Path: "/api/lead/ping", Body: `{"industry":"plumber","postcode":"SW1A 1AA","country":"UK"}`})
+	for _, want := range []string{`"bidPrice":` + plumber + `,"currency":"GBP"`, `"warnings":[{"code":"country_alias","path":["country"],"message":"`} {
+		if !strings.Contains(uk.Body, want) {
+			t.Errorf("UK: got %s, want %s", uk.Body, want)
+		}
+	}
+	post := n.Post(t, n.Required, node.WithTransaction(strings.Replace(node.MinimalPost, "{", `{"location":{"country":"UK"},`, 1),
+		n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID))
+	if want := `},"warnings":[{"code":"country_alias","path":["location","country"],"message":"`; post.Status != http.StatusOK || !strings.Contains(post.Body, want) {
+		t.Errorf("a post with UK: got %d %s", post.Status, post.Body)
+	}
 	priced := func(name, body string) scenario {
 		return scenario{
 			name:   name,
