@@ -17,7 +17,7 @@ type Warning struct {
 
 // resolveAlias returns the ISO code of a country, and a warning if another code was sent.
 func resolveAlias(code [2]byte, f field) ([2]byte, []Warning) {
-	message := ""
+	var message string
 	switch string(code[:]) {
 	case "UK":
 		code, message = [2]byte{'G', 'B'}, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB"
