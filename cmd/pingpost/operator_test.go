@@ -197,7 +197,7 @@ func suspension(t *testing.T, p *platform) {
 	bodies := []string{c.prepare(t), c.prepare(t)}
 	p.on(t, "partner", "suspend", c.slug).ok(t)
 	for _, body := range bodies {
-		if status, _, answer := c.send(t, "post", body, true); status != http.StatusUnauthorized {
+		if status, _, answer := c.send(t, "post", body, true); status != http.StatusForbidden {
 			t.Errorf("got %d %s", status, answer)
 		}
 	}

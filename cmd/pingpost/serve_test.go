@@ -88,7 +88,7 @@ func secondNode(t *testing.T, p *platform) {
 	}
 	body := there.prepare(t)
 	p.on(t, "partner", "suspend", there.slug).ok(t)
-	if status, _, answer := there.send(t, "post", body, true); status != http.StatusUnauthorized {
+	if status, _, answer := there.send(t, "post", body, true); status != http.StatusForbidden {
 		t.Errorf("post of a suspended partner: got %d %s", status, answer)
 	}
 	p.on(t, "partner", "approve", there.slug).ok(t)
