@@ -8,7 +8,9 @@ import (
 // checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
 // limit. If the parameter matched is not nil, matchSecret has already found this secret, and the signature
 // is not checked again.
-func (in *Intake) checkSignature(p post, partner *partners.Partner, matched *partners.Secret) (*partners.Secret, error) {
+func (in *Intake) checkSignature(
+	p post, partner *partners.Partner, matched *partners.Secret,
+) (*partners.Secret, error) {
 	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
 		return matched, errTooMany.Retry(wait)
 	}

@@ -47,7 +47,7 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 		return PostResult{}, who, err
 	}
 	ours := authenticated{p, who}
-	if err := ours.check(); err != nil {
+	if err := ours.validate(); err != nil {
 		result, err := in.findReplay(ctx, ours, err)
 		return result, who, err
 	}
@@ -63,19 +63,15 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	return result, who, err
 }
 
-// check checks the payload, then the quote, then whether the account and its partner are active
-// (decisions 12, 13).
-func (p authenticated) check() error {
+// validate checks the payload, then the quote, then whether the account and its partner are active
+// (decisions 12, 59). On the shared base URL, an inactive account hides all other errors except expiry.
+func (p authenticated) validate() error {
 	err := p.checkPayload()
 	if err == nil {
 		err = p.checkQuote()
 	}
-	switch {
-	case p.owner.active():
-		return err
-	case p.owner.base == nil && !errors.Is(err, errExpired):
-		return p.inactive()
-	case err == nil:
+	hidden := p.owner.base == nil && !errors.Is(err, errExpired)
+	if !p.owner.active() && (err == nil || hidden) {
 		return p.inactive()
 	}
 	return err
@@ -96,7 +92,8 @@ func (p authenticated) checkPayload() error {
 	if p.owner.account != nil || p.payload.PartnerID == "" || errors.Is(p.payloadErr, payload.ErrJSON) {
 		return p.payloadErr
 	}
-	fields := []apperr.Field{notAnAccount("is not one of your accounts. Send the partnerId of one of your accounts, or leave it out")}
+	fields := []apperr.Field{notAnAccount(
+		"is not one of your accounts. Send the partnerId of one of your accounts, or leave it out")}
 	if f := apperr.As(p.payloadErr); f != nil {
 		fields = append(fields, f.Fields...)
 	}

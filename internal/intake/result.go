@@ -36,7 +36,8 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
-		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID, Warnings: p.payload.Warnings,
+		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
+		Warnings: p.payload.Warnings,
 	}
 	r.Timing.Auction = in.Clock.Now().Sub(p.start)
 	return r, nil

@@ -175,7 +175,8 @@ WITH post AS MATERIALIZED (
 ), checked AS MATERIALIZED (
 	SELECT attempt_id, registered.wrapping_key IS NOT NULL AS key_registered, sender.partner_id IS NOT NULL AS sender_active,
 		(post.secret_id IS NULL OR not_before <= received_at AND coalesce(expires_at > received_at, true)) IS TRUE AS secret_active
-	FROM post LEFT JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
+	FROM post LEFT JOIN registered USING (key_wrapper, wrapping_key) LEFT JOIN sender USING (account_id, partner_id)
+		LEFT JOIN secret USING (secret_id, partner_id)
 ), lead AS (
 	INSERT INTO leads (%[3]s)
 	SELECT %[3]s FROM post JOIN checked USING (attempt_id) WHERE key_registered AND secret_active AND sender_active

@@ -77,7 +77,8 @@ func (s *Service) accountNotes(ctx context.Context, partner models.Partner, body
 	case i < 0 && post.PartnerID == "":
 		notes = append(notes, "The post is rejected, because the partner has no account.")
 	case i < 0:
-		notes = append(notes, "The post is rejected, because its partnerId is not one of this partner's accounts. Its spelling must match exactly.")
+		notes = append(notes, "The post is rejected, because its partnerId is not one of this partner's accounts. "+
+			"Its spelling must match exactly.")
 	case accounts[i].Status != models.AccountActive:
 		notes = append(notes, "The post is rejected, because the account "+accounts[i].Identifier+" is suspended.")
 	}
