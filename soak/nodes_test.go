@@ -154,8 +154,9 @@ func (p *platform) withoutListen(t *testing.T) {
 	}
 	var cut atomic.Int64
 	ended := make(chan error, 1)
+	tick := time.NewTicker(10 * time.Millisecond) // so that the nodes and commands have processor time
 	go func() {
-		for {
+		for range tick.C {
 			tag, err := conn.Exec(ctx,
 				`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`)
 			if err != nil {
@@ -168,6 +169,7 @@ func (p *platform) withoutListen(t *testing.T) {
 	testkit.Eventually(t, recovery, "the LISTEN connections are closed", func() bool { return cut.Load() >= int64(len(p.nodes)) })
 	t.Cleanup(func() {
 		stop()
+		defer tick.Stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

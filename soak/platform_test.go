@@ -170,7 +170,7 @@ func (p *platform) environment() []string {
 	return []string{
 		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=2s",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and belong to the same partner
 		"PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=administrator",
 	}
@@ -198,20 +198,25 @@ func (p *platform) newSecret(t *testing.T) (made newSecret) {
 // run runs a command and returns its output.
 func (p *platform) run(t *testing.T, args ...string) []byte {
 	t.Helper()
-	return p.runWith(t, nil, args...)
+	return runCommand(t, p.command(t, args...))
 }
 
-// runWith is like run, but with settings that replace those of the platform.
-func (p *platform) runWith(t *testing.T, settings []string, args ...string) []byte {
-	t.Helper()
+// command returns a command with the platform's settings, which has not been started.
+func (p *platform) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	// The nodes keep both cores busy, so a command may need longer to connect.
-	cmd.Env = append(append(p.environment(), "PINGPOST_DATABASE_CONNECT_TIMEOUT=1m"), settings...)
+	cmd.Env = append(p.environment(), "PINGPOST_DATABASE_CONNECT_TIMEOUT=1m")
+	return cmd
+}
+
+// runCommand runs a command and returns its output.
+func runCommand(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
 	}
 	return out
 }

@@ -1,12 +1,10 @@
 package soak
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +24,9 @@ func (p *platform) user(t *testing.T, role string) *user {
 	t.Helper()
 	const password = "a long enough password"
 	u := &user{p: p, email: uuid.NewString() + "@example.com", cookies: map[*node]string{}}
-	cmd := exec.CommandContext(t.Context(), binary, "staff", "create", u.email, "--role", role, "--password-stdin")
-	var stderr bytes.Buffer
-	cmd.Env, cmd.Stdin, cmd.Stderr = p.environment(), strings.NewReader(password), &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
+	cmd := p.command(t, "staff", "create", u.email, "--role", role, "--password-stdin")
+	cmd.Stdin = strings.NewReader(password)
+	runCommand(t, cmd)
 	for _, n := range p.nodes {
 		form := url.Values{"email": {u.email}, "password": {password}}.Encode()
 		resp := u.request(t, n, http.MethodPost, "/login", strings.NewReader(form))

@@ -38,7 +38,9 @@ func TestNodeWithUnregisteredKey(t *testing.T) {
 		}
 	}
 	c.awaitAcknowledged(t, 100)
-	p.runWith(t, ownKey, "keys", "introduce")
+	introduce := p.command(t, "keys", "introduce")
+	introduce.Env = append(introduce.Env, ownKey...)
+	runCommand(t, introduce)
 	third.await(t, third.ready)
 	tx, err := c.ping(third)
 	if err != nil {
