@@ -47,29 +47,29 @@ import (
 
 // Options contains the dependencies of the console. All fields except AccessLog are required.
 type Options struct {
-	Environment          string // "production" or "development"
-	Clock                clock.Clock
-	Log                  *slog.Logger
-	Access               *snapshot.Holder[authz.Access]
-	Staff                *staff.Service
-	Audit                *audit.Log
-	Partners             *partners.Service
-	Prices               *ratecard.Service
-	Reporting            *reporting.Reader
-	Leads                *leads.Reader
-	Payouts              *payouts.Service
-	Privacy              *privacy.Service
-	Evidence             *evidence.Service
-	EvidenceKeys         *snapshot.Holder[evidence.PublicKeys]
-	RetentionDays        retention.Days
-	Reconcile            *reconcile.Service
-	Jobs                 *jobs.Queue
-	PublicURL            string                // start of the partners' base URLs
-	DefaultSigning       models.SigningMode    // for partners without their own signing mode
-	RejectionsPerPartner int                   // maximum number of rejections stored for each partner
-	AccessLog            *httpserver.AccessLog // nil disables it
-	Metrics              *httpserver.Metrics
-	Clients              *httpserver.Clients
+	Environment    string // "production" or "development"
+	Clock          clock.Clock
+	Log            *slog.Logger
+	Access         *snapshot.Holder[authz.Access]
+	Staff          *staff.Service
+	Audit          *audit.Log
+	Partners       *partners.Service
+	Prices         *ratecard.Service
+	Reporting      *reporting.Reader
+	Leads          *leads.Reader
+	Payouts        *payouts.Service
+	Privacy        *privacy.Service
+	Evidence       *evidence.Service
+	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
+	RetentionDays  retention.Days
+	Reconcile      *reconcile.Service
+	Jobs           *jobs.Queue
+	PublicURL      string                // start of the partners' base URLs
+	DefaultSigning models.SigningMode    // for partners without their own signing mode
+	RequestLogDays int                   // for how many days requests are logged
+	AccessLog      *httpserver.AccessLog // nil disables it
+	Metrics        *httpserver.Metrics
+	Clients        *httpserver.Clients
 }
 
 // New returns the handler of the console. It fails if the assets have not been built.
@@ -107,7 +107,7 @@ func evidenceKeys(keys *snapshot.Holder[evidence.PublicKeys]) func(*web.Request)
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
 		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
-		PublicURL: o.PublicURL, RejectionsPerPartner: o.RejectionsPerPartner, Reporting: o.Reporting, Staff: o.Staff,
+		PublicURL: o.PublicURL, RequestLogDays: o.RequestLogDays, Reporting: o.Reporting, Staff: o.Staff,
 	}
 	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
 	lead := &leadpages.Handlers{

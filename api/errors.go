@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -32,26 +31,11 @@ var (
 	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
 )
 
-var statuses = map[apperr.Code]int{
-	apperr.Invalid:      http.StatusBadRequest,
-	apperr.Expired:      http.StatusBadRequest,
-	apperr.Unauthorized: http.StatusUnauthorized,
-	apperr.Forbidden:    http.StatusForbidden,
-	apperr.NotFound:     http.StatusNotFound,
-	apperr.Delivered:    http.StatusConflict,
-	apperr.Conflict:     http.StatusConflict,
-	apperr.Incomplete:   http.StatusRequestTimeout,
-	apperr.TooLarge:     http.StatusRequestEntityTooLarge,
-	apperr.TooMany:      http.StatusTooManyRequests,
-	apperr.Unavailable:  http.StatusServiceUnavailable,
-	apperr.Internal:     http.StatusInternalServerError,
-}
-
 func statusOf(f *apperr.Error) int {
 	if f.Is(errNotPost) {
 		return http.StatusMethodNotAllowed
 	}
-	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
+	return f.Status()
 }
 
 // writeError sends an error response. An error that is not an *apperr.Error is logged, and

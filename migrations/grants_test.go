@@ -54,7 +54,7 @@ var granted = map[string]string{
 	"evidence_keys":   "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
-	"rejections":      "SELECT INSERT DELETE",
+	"api_requests":    "SELECT INSERT DELETE",
 
 	"rate_card_edits":   "SELECT INSERT",
 	"rate_card_replays": "SELECT INSERT DELETE",
@@ -256,7 +256,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 		`INSERT INTO ledger_references (partner_id, kind, reference, entry_id, occurred_at) VALUES (gen_random_uuid(), 'return', 'x', 1, now())`,
 		`INSERT INTO ledger_entries (id, partner_id, account_id, kind, reference, amount_minor, currency, occurred_at) OVERRIDING SYSTEM VALUE
 			VALUES (1, gen_random_uuid(), gen_random_uuid(), 'adjustment', 'x', 1, 'GBP', now())`,
-		`DELETE FROM pings`, `UPDATE rejections SET fields = '{}'`,
+		`DELETE FROM pings`, `UPDATE api_requests SET fields = '{}'`,
 		`CREATE TABLE mine (a int)`, `CREATE SCHEMA mine`, `CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
 		`CREATE TABLE pings_20990101 PARTITION OF pings FOR VALUES FROM ('2099-01-01') TO ('2099-01-02')`,
 		`SET session_replication_role = replica`, `SET ROLE pingpost_owner`, `CREATE ROLE mine`,

@@ -223,12 +223,18 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Signature: text,
 			Result:    &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)},
 		}),
-		"rejections": partnersview.PartnerRejections(partnersview.PartnerRejectionsView{
-			Head:       head,
-			Request:    text,
-			Kept:       text,
-			CheckURL:   address,
-			Rejections: []partnersview.RejectionRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
+		"requests": partnersview.PartnerRequests(partnersview.PartnerRequestsView{
+			Head:     head,
+			Days:     text,
+			CheckURL: address,
+			Requests: []partnersview.RequestRow{
+				{Outcome: text, Account: text, Fix: text, Fields: []string{text}, RequestID: ui.Link{Label: text, URL: address}},
+				{Outcome: text, Secret: text},
+			},
+		}),
+		"request": partnersview.PartnerRequest(partnersview.PartnerRequestView{
+			Head: head, RequestID: text, Outcome: text, Endpoint: text, Account: text, Secret: text, Status: text,
+			Message: text, Fields: []string{text}, Fix: text, Lead: ui.Link{Label: text, URL: address}, Took: text, ListURL: address,
 		}),
 		"documentation": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
 		"link": partnersview.LinkCreated(partnersview.LinkCreatedView{

@@ -30,14 +30,14 @@ func partnerTraffic() map[string]templ.Component {
 			{Endpoint: "Ping", Outcome: "priced", Kind: "good", Count: 8102, Share: "67.3%"},
 			{Endpoint: "Ping", Outcome: "not bought", Kind: "warn", Count: 3942, Share: "32.7%"},
 			{Endpoint: "Post", Outcome: "delivered", Kind: "good", Count: 1131, Share: "93.9%"},
-			{Endpoint: "Post", Outcome: "wrong signature", Kind: "bad", Count: 41, Share: "3.4%", URL: harbour + "?tab=rejections&outcome=signature"},
+			{Endpoint: "Post", Outcome: "wrong signature", Kind: "bad", Count: 41, Share: "3.4%", URL: harbour + "?tab=requests&outcome=signature"},
 			{
 				Endpoint: "Post",
 				Outcome:  "quote expired",
 				Kind:     "bad",
 				Count:    32,
 				Share:    "2.7%",
-				URL:      harbour + "?tab=rejections&outcome=expired",
+				URL:      harbour + "?tab=requests&outcome=expired",
 			},
 		},
 		Latency: []partnersview.LatencyRow{
@@ -59,46 +59,77 @@ func partnerTraffic() map[string]templ.Component {
 	}
 	quiet.Traffic = []ui.TrafficStep{{Label: "18:00"}, {Label: "19:00"}}
 	failed.Failed, failed.RetryURL = "The partner's traffic could not be loaded.", harbour+"?tab=traffic"
-	rejections := partnersview.PartnerRejectionsView{
-		Head: head("Rejections"),
+	requests := partnersview.PartnerRequestsView{
+		Head: head("Requests"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
 			{Value: "payload", Label: "Missing or invalid field"},
 		},
-		Kept:     "500",
+		Views:    []ui.Tab{{Label: "Grouped", URL: harbour + "?tab=requests", Current: true}, {Label: "Each request", URL: harbour + "?tab=requests&view=each"}},
+		Grouped:  true,
+		Days:     "7 days",
 		CheckURL: harbour + "/check",
-		State:    ui.ListState{ClearURL: harbour + "?tab=rejections"},
-		Pager:    ui.Pager{Count: "about 120 rejections", Older: "/o"},
-		Rejections: []partnersview.RejectionRow{
+		State:    ui.ListState{ClearURL: harbour + "?tab=requests"},
+		Requests: []partnersview.RequestRow{
 			{
 				At:        ago(20 * time.Second),
-				Endpoint:  "Post",
-				Outcome:   "wrong signature",
-				Fix:       "Sign the timestamp, a dot and the raw bytes of the body with a valid secret.",
-				RequestID: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1",
+				Kind:      "bad",
+				Outcome:   "Post: wrong signature",
+				Account:   "harbour-trial",
+				Secret:    "Signed with secret “first secret” (pp_…9f3K), which was no longer valid.",
+				RequestID: ui.Link{Label: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1", URL: harbour + "/requests/rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1"},
+				Count:     "1,240",
+				First:     ago(2 * time.Hour),
 			},
 			{
 				At:        ago(9 * time.Minute),
-				Endpoint:  "Ping",
-				Outcome:   "missing or invalid field",
+				Kind:      "bad",
+				Outcome:   "Ping: missing or invalid field",
 				Fix:       "The partner must fix the listed fields. The API response describes each error.",
 				Fields:    []string{"industry", "consent.capturedAt", "phone"},
-				RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9",
+				RequestID: ui.Link{Label: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9", URL: harbour + "/requests/rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9"},
+				Count:     "1",
 			},
-			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "quote expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
+			{
+				At: ago(3 * time.Hour), Kind: "good", Outcome: "Post: replayed", Count: "3", First: ago(4 * time.Hour),
+				RequestID: ui.Link{Label: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9", URL: harbour + "/requests/rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
+			},
 		},
 	}
-	none := rejections
-	none.Rejections, none.Pager = nil, ui.Pager{}
+	each := requests
+	each.Grouped, each.Pager = false, ui.Pager{Older: "/o"}
+	none := requests
+	none.Requests = nil
 	nothing := none
-	nothing.Request, nothing.State.Filtered = "rq_01M7ZZ", true
+	nothing.State.Filtered = true
+	request := partnersview.PartnerRequestView{
+		Head:      head("Requests"),
+		RequestID: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1",
+		At:        ago(20 * time.Second),
+		Kind:      "bad",
+		Outcome:   "Wrong signature",
+		Endpoint:  "Post",
+		Account:   "harbour-trial",
+		Secret:    "“first secret” (pp_…9f3K), revoked on 2026-11-05 09:12:44 UTC by Ada Account",
+		Status:    "401 Unauthorized",
+		Message:   "Invalid HMAC SHA-256 signature",
+		Fix:       "Sign with a valid secret. If the partner has none, create one.",
+		Took:      "310 µs",
+		ListURL:   harbour + "?tab=requests",
+	}
+	replay := request
+	replay.Kind, replay.Outcome, replay.Status, replay.Message, replay.Fix = "good", "Replayed", "200 OK", "", ""
+	replay.Lead = ui.Link{Label: "ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1", URL: "/leads/ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1"}
 	return map[string]templ.Component{
-		"partner-traffic":             partnersview.PartnerTraffic(full),
-		"partner-traffic-quiet":       partnersview.PartnerTraffic(quiet),
-		"partner-traffic-failed":      partnersview.PartnerTraffic(failed),
-		"partner-rejections":          partnersview.PartnerRejections(rejections),
-		"partner-rejections-none":     partnersview.PartnerRejections(none),
-		"partner-rejections-no-match": partnersview.PartnerRejections(nothing),
+		"partner-traffic":           partnersview.PartnerTraffic(full),
+		"partner-traffic-quiet":     partnersview.PartnerTraffic(quiet),
+		"partner-traffic-failed":    partnersview.PartnerTraffic(failed),
+		"partner-requests":          partnersview.PartnerRequests(requests),
+		"partner-requests-each":     partnersview.PartnerRequests(each),
+		"partner-requests-none":     partnersview.PartnerRequests(none),
+		"partner-requests-no-match": partnersview.PartnerRequests(nothing),
+		"partner-request":           partnersview.PartnerRequest(request),
+		"partner-request-replay":    partnersview.PartnerRequest(replay),
 	}
 }
 

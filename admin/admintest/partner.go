@@ -114,7 +114,7 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 				(ARRAY['post', 'delivered_would_be_rejected', 'sandbox', '', '3']), (ARRAY['post', 'signature', 'main', '', '2']), (ARRAY['post', 'payload', 'main', '', '1'])) AS kinds(kind)`,
 		h.Time.Now(), p.ID, sandbox.ID, account.ID, old.ID, fresh.ID)
 	for i, outcome := range []string{"inactive", "expired", "timestamp_window", "signature", "payload"} {
-		h.Exec(t, `INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`, p.ID, h.Time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.Time.Now()), outcome,
+		h.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, 'Invalid lead post payload', 310)`, p.ID, h.Time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.Time.Now()), outcome,
 			map[bool][]string{true: {"contact.email", "consent.acknowledged"}, false: {}}[outcome == "payload"])
 	}
 	return web.PartnerURL(p.ID)

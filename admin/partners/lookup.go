@@ -1,11 +1,13 @@
 package partners
 
 import (
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the URL of the partner or the rejected request with this id. It returns "" if the
+// URLForID returns the URL of the partner or the request with this id. It returns "" if the
 // object does not exist or the user cannot see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPartners)
@@ -18,8 +20,8 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 		}
 	}
 	if request, err := id.Parse(id.Request, text); err == nil {
-		if r, there, err := h.Reporting.FindRejection(k.R.Context(), sc, request); err == nil && there {
-			return web.PartnerURL(r.Partner) + "?tab=rejections&request=" + id.Format(id.Request, request)
+		if r, there, err := h.Reporting.FindRequest(k.R.Context(), sc, request); err == nil && there && r.Partner != uuid.Nil {
+			return requestURL(r)
 		}
 	}
 	return ""

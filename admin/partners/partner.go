@@ -41,7 +41,7 @@ func (h *Handlers) partnerTabs() []partnerTab {
 		{"secrets", "Secrets", h.secretsTab},
 		{"prices", "Pricing", h.pricesTab},
 		{"traffic", "Traffic", h.trafficTab},
-		{"rejections", "Rejections", h.rejectionsTab},
+		{"requests", "Requests", h.requestsTab},
 		{"documentation", "Documentation", h.documentationTab},
 		{"audit", "Audit log", h.partnerAuditTab},
 	}

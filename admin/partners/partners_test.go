@@ -79,7 +79,7 @@ func TestOnboarding(t *testing.T) {
 	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
 		t.Errorf("states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 	}
-	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=rejections",
+	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=requests",
 		"?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
 		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) ||
 			strings.Contains(p.Body, link) {
@@ -375,8 +375,8 @@ func TestPartnersList(t *testing.T) {
 	}
 }
 
-// The page lists rejected requests with their fields. They can be found by request id and reason.
-func TestRejections(t *testing.T) {
+// The page lists requests with their fields. They can be found by request ID and outcome.
+func TestRequests(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	requests := make([]uuid.UUID, 120)
@@ -387,27 +387,43 @@ func TestRejections(t *testing.T) {
 			outcome, fields = "payload", "{contact.email,consent.acknowledged}"
 		}
 		o.Exec(t,
-			`INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`,
+			`INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5::text[], 400, 'Invalid lead post payload', 310)`,
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	one := id.Format(id.Request, requests[1])
-	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=rejections&request="+one {
-		t.Errorf("the jump leads to %q", p.Location())
+	for _, url := range []string{"/jump?q=" + one, o.PartnerURL + "?tab=requests&request=" + strings.ToLower(one)} {
+		for range 2 { // the tab's search leads to the jump
+			if p := o.Get(t, url); p.Status == http.StatusSeeOther {
+				url = p.Location()
+			}
+		}
+		if url != o.PartnerURL+"/requests/"+one {
+			t.Errorf("the search leads to %q", url)
+		}
 	}
-	p := o.Get(t, o.PartnerURL+"?tab=rejections&request="+strings.ToLower(one))
-	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") ||
-		strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
+	p := o.Get(t, o.PartnerURL+"/requests/"+one)
+	for _, text := range []string{one, "Missing or invalid field", "contact.email", "400 Bad Request", "Invalid lead post payload", "310 µs"} {
+		if !strings.Contains(p.Body, text) {
+			t.Errorf("the page of the request lacks %q: %s", text, p.Text())
+		}
+	}
+	// Equal requests are grouped. Each group has its count.
+	p = o.Get(t, o.PartnerURL+"?tab=requests")
+	if n := strings.Count(p.Body, ">60<"); p.Status != http.StatusOK || strings.Count(p.Body, "/requests/rq_") != 2 || n != 0 && n != 2 {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=rejections&outcome=signature"); !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	p = o.Get(t, o.PartnerURL+"?tab=requests&view=each&outcome=signature")
+	if !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=rejections&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+	if p := o.Get(t, o.PartnerURL+"?tab=requests&outcome=nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("%s", p.Text())
 	}
 	other := o.AddPartner(t, "meadow")
-	if p := o.Get(t, web.PartnerURL(other)+"?tab=rejections&request="+one); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
-		t.Errorf("another partner's page shows the rejection: %s", p.Text())
+	for _, path := range []string{"/requests/" + one, "/requests/" + id.Format(id.Request, id.New(o.Time.Now()))} {
+		if p := o.Get(t, web.PartnerURL(other)+path); p.Status != http.StatusNotFound {
+			t.Errorf("another partner's page shows the request: %s", p.Text())
+		}
 	}
 }
 

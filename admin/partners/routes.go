@@ -16,15 +16,15 @@ import (
 
 // Handlers serves the pages and forms about partners.
 type Handlers struct {
-	Audit                *audit.Log
-	DefaultSigning       models.SigningMode // signing mode of partners that do not set one
-	Log                  *slog.Logger
-	Partners             *partners.Service
-	Prices               *ratecard.Service
-	PublicURL            string // origin of base URLs and documentation links
-	RejectionsPerPartner int    // maximum number of saved rejections per partner
-	Reporting            *reporting.Reader
-	Staff                *staff.Service
+	Audit          *audit.Log
+	DefaultSigning models.SigningMode // signing mode of partners that do not set one
+	Log            *slog.Logger
+	Partners       *partners.Service
+	Prices         *ratecard.Service
+	PublicURL      string // origin of base URLs and documentation links
+	RequestLogDays int    // for how many days requests are logged
+	Reporting      *reporting.Reader
+	Staff          *staff.Service
 }
 
 // Routes returns the routes of the pages and forms about partners.
@@ -66,6 +66,7 @@ func (h *Handlers) Routes() []web.Route {
 			Form:   "/partners/{id}/accounts/{account}",
 			Handle: h.changeAccount,
 		},
+		{Method: get, Path: "/partners/{id}/requests/{request}", Needs: web.ReadPartners, Handle: h.requestPage},
 		{Method: get, Path: "/partners/{id}/check", Needs: web.WritePartners, Handle: h.checkPage},
 		{Method: post, Path: "/partners/{id}/check", Needs: web.WritePartners, Handle: h.check},
 		{Method: post, Path: "/partners/{id}/prices", Needs: web.WritePricing, Form: "/partners/{id}?tab=prices", Handle: h.setPrices},

@@ -69,7 +69,7 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 			Share:    web.Share(o.Count, total[o.Endpoint]),
 		}
 		if rejected {
-			row.URL = partner + "?tab=rejections&outcome=" + url.QueryEscape(o.Outcome)
+			row.URL = partner + "?tab=requests&outcome=" + url.QueryEscape(o.Outcome)
 		}
 		rows = append(rows, row)
 	}
@@ -96,6 +96,6 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	return []ui.StatTile{
 		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads", URL: "#outcomes"},
-		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=rejections"},
+		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=requests"},
 	}
 }

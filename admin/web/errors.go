@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -29,22 +28,6 @@ var (
 	errBroken    = apperr.New(apperr.Internal, "panic", "An unexpected error occurred.")
 )
 
-var statuses = map[apperr.Code]int{
-	apperr.Invalid:      http.StatusBadRequest,
-	apperr.Unauthorized: http.StatusUnauthorized,
-	apperr.Forbidden:    http.StatusForbidden,
-	apperr.NotFound:     http.StatusNotFound,
-	apperr.TooLarge:     http.StatusRequestEntityTooLarge,
-	apperr.TooMany:      http.StatusTooManyRequests,
-	apperr.Conflict:     http.StatusConflict,
-	apperr.Unavailable:  http.StatusServiceUnavailable,
-	apperr.Internal:     http.StatusInternalServerError,
-}
-
-func statusOf(f *apperr.Error) int {
-	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
-}
-
 // fail shows an error page. For an error that is not an [apperr.Error], the status is 503, because such
 // an error usually comes from the database.
 func (k *Request) fail(err error) {
@@ -59,7 +42,7 @@ func (k *Request) fail(err error) {
 		k.signIn()
 		return
 	}
-	status := statusOf(f)
+	status := f.Status()
 	if errors.Is(f, errMethod) {
 		status = http.StatusMethodNotAllowed
 	}
@@ -104,9 +87,6 @@ func (k *Request) fail(err error) {
 func LogError(k *Request, f *apperr.Error) {
 	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
 }
-
-// Status returns the HTTP status of an error.
-func Status(f *apperr.Error) int { return statusOf(f) }
 
 // AuditRejection records in the audit log that a signed-in user's request was rejected.
 func AuditRejection(k *Request, f *apperr.Error) {
@@ -184,7 +164,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 	if f.RetryAfter > 0 {
 		message = " Try again in " + ui.RetryDelayText(SetRetryAfter(k, f)) + "."
 	}
-	status = statusOf(f)
+	status = f.Status()
 	if f.Code == apperr.Invalid {
 		status = http.StatusUnprocessableEntity
 	}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -68,10 +70,17 @@ func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	return ReasonLabel(outcome), "bad", true
 }
 
-// RejectionOptions returns rejection reasons as the options of a filter.
-func RejectionOptions(names []string) (all []ui.Option) {
+// LoggedOutcomes returns the outcomes of requests in the request log as the options of a filter.
+func LoggedOutcomes() (all []ui.Option) {
+	names := slices.Sorted(maps.Keys(RejectionReasons))
+	for _, replayed := range []models.Outcome{
+		models.OutcomeReplayed, models.OutcomeReplayedUnsigned, models.OutcomeReplayedReportOnly,
+	} {
+		names = append(names, string(replayed))
+	}
 	for _, name := range names {
-		all = append(all, ui.Option{Value: name, Label: ui.Sentence(ReasonLabel(name))})
+		words, _, _ := OutcomeLabel(name)
+		all = append(all, ui.Option{Value: name, Label: ui.Sentence(words)})
 	}
 	return all
 }

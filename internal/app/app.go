@@ -191,7 +191,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePingPartitions)
-	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RejectionsPerPartner)
+	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RequestLogRows)
 	a.newJobServices(keys)
 	if err := a.newPrivacy(keys); err != nil {
 		return err
@@ -287,29 +287,29 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment:          o.Environment,
-		Clock:                a.clock,
-		Log:                  a.log,
-		Access:               a.access,
-		Staff:                a.staff,
-		Audit:                a.audit,
-		Partners:             directory,
-		Prices:               prices,
-		Leads:                a.evidence.Leads,
-		Payouts:              a.payouts,
-		Privacy:              a.privacy,
-		Evidence:             a.evidence,
-		EvidenceKeys:         a.evidenceKeys,
-		RetentionDays:        retention.Days{Sandbox: a.cfg.Retention.SandboxDays, Exports: a.cfg.Retention.ExportsDays, Requests: a.cfg.Retention.RequestsDays},
-		Reconcile:            a.reconcile,
-		Jobs:                 a.queue,
-		Reporting:            reporting.NewReader(a.db),
-		PublicURL:            a.cfg.HTTP.PublicURL,
-		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
-		RejectionsPerPartner: a.cfg.Retention.RejectionsPerPartner,
-		AccessLog:            a.accessLog(),
-		Metrics:              httpserver.NewAreaMetrics(a.registry, "pingpost_console", "the console"),
-		Clients:              clients,
+		Environment:    o.Environment,
+		Clock:          a.clock,
+		Log:            a.log,
+		Access:         a.access,
+		Staff:          a.staff,
+		Audit:          a.audit,
+		Partners:       directory,
+		Prices:         prices,
+		Leads:          a.evidence.Leads,
+		Payouts:        a.payouts,
+		Privacy:        a.privacy,
+		Evidence:       a.evidence,
+		EvidenceKeys:   a.evidenceKeys,
+		RetentionDays:  retention.Days{Sandbox: a.cfg.Retention.SandboxDays, Exports: a.cfg.Retention.ExportsDays, Requests: a.cfg.Retention.RequestsDays},
+		Reconcile:      a.reconcile,
+		Jobs:           a.queue,
+		Reporting:      reporting.NewReader(a.db),
+		PublicURL:      a.cfg.HTTP.PublicURL,
+		DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
+		RequestLogDays: a.cfg.Retention.RequestLogDays,
+		AccessLog:      a.accessLog(),
+		Metrics:        httpserver.NewAreaMetrics(a.registry, "pingpost_console", "the console"),
+		Clients:        clients,
 	})
 	if err != nil {
 		return err

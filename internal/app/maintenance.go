@@ -48,6 +48,9 @@ func (a *App) retention(now time.Time) []step {
 		{"traffic", func(ctx context.Context) (int64, error) {
 			return a.db.DeleteTrafficMinutes(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
 		}},
+		{"request log", func(ctx context.Context) (int64, error) {
+			return a.db.DeleteRequests(ctx, now.AddDate(0, 0, -a.cfg.Retention.RequestLogDays))
+		}},
 		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.DeleteExpiredBodies(ctx, now) }},
 		{"sessions", a.staff.DeleteExpired},
 		{"files", a.files.DeleteExpired},

@@ -1,6 +1,6 @@
 // Package apperr defines the errors that partners and users can see.
 //
-// An Error has a code, which api and admin map to an HTTP status, and a public message. If the
+// An Error has a code, which determines the HTTP status, and a public message. If the
 // specification contains a text for the error, the message is that text. Further details are in the
 // cause, which is logged but never shown.
 package apperr
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Code classifies an error. The packages api and admin map it to an HTTP status.
+// Code classifies an error. It determines the HTTP status of the response.
 type Code string
 
 const (

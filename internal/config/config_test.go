@@ -70,7 +70,8 @@ retention:
   sandbox_days: 7
   exports_days: 7
   pings_days: 90
-  rejections_per_partner: 200
+  request_log_days: 7
+  request_log_rows: 10000
   traffic_days: 400
   requests_days: 365
 console:

@@ -38,8 +38,12 @@ type Retention struct {
 	// of a draft can only go back this far.
 	PingsDays int
 
-	// How many recent rejections are stored for each partner, 1 to 10000. The console shows them.
-	RejectionsPerPartner int
+	// For how many days requests are kept in the request log, 1 to 90. The console shows them.
+	RequestLogDays int
+
+	// How many requests of each kind are kept in the request log for each partner, 1 to 100000. The kinds
+	// are signed posts, other posts, pings, and requests that got a 429.
+	RequestLogRows int
 
 	// For how many days the traffic counters by minute are stored, 1 to 3650. With the default, a month
 	// can be compared with the same month of the previous year.
@@ -52,7 +56,7 @@ type Retention struct {
 
 func defaultRetention() Retention {
 	return Retention{
-		SandboxDays: 7, ExportsDays: 7, PingsDays: 90, RejectionsPerPartner: 200, TrafficDays: 400, RequestsDays: 365,
+		SandboxDays: 7, ExportsDays: 7, PingsDays: 90, RequestLogDays: 7, RequestLogRows: 10_000, TrafficDays: 400, RequestsDays: 365,
 	}
 }
 
@@ -65,7 +69,8 @@ func (r *Retention) fields() []field {
 		whole("sandbox_days", &r.SandboxDays),
 		whole("exports_days", &r.ExportsDays),
 		whole("pings_days", &r.PingsDays),
-		whole("rejections_per_partner", &r.RejectionsPerPartner),
+		whole("request_log_days", &r.RequestLogDays),
+		whole("request_log_rows", &r.RequestLogRows),
 		whole("traffic_days", &r.TrafficDays),
 		whole("requests_days", &r.RequestsDays),
 	}
@@ -88,7 +93,8 @@ func (r *Retention) Validate() error {
 	between(&ps, "retention.sandbox_days", r.SandboxDays, 1, tenYears)
 	between(&ps, "retention.exports_days", r.ExportsDays, 1, year)
 	between(&ps, "retention.pings_days", r.PingsDays, 1, tenYears)
-	between(&ps, "retention.rejections_per_partner", r.RejectionsPerPartner, 1, 10_000)
+	between(&ps, "retention.request_log_days", r.RequestLogDays, 1, 90)
+	between(&ps, "retention.request_log_rows", r.RequestLogRows, 1, 100_000)
 	between(&ps, "retention.traffic_days", r.TrafficDays, 1, tenYears)
 	between(&ps, "retention.requests_days", r.RequestsDays, 1, tenYears)
 	return ps.asError()

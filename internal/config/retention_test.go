@@ -7,19 +7,20 @@ import (
 )
 
 func TestRetentionValidate(t *testing.T) {
-	shortest := Retention{SandboxDays: 1, ExportsDays: 1, RequestsDays: 1, PingsDays: 1, RejectionsPerPartner: 1, TrafficDays: 1}
+	shortest := Retention{SandboxDays: 1, ExportsDays: 1, RequestsDays: 1, PingsDays: 1, RequestLogDays: 1, RequestLogRows: 1, TrafficDays: 1}
 	checkProblems(t, shortest.Validate())
 	longest := Retention{
 		ContactDays: 36500, ConsentDays: 36500, SandboxDays: 3650, ExportsDays: 365, RequestsDays: 3650,
-		PingsDays: 3650, RejectionsPerPartner: 10_000, TrafficDays: 3650,
+		PingsDays: 3650, RequestLogDays: 90, RequestLogRows: 100_000, TrafficDays: 3650,
 	}
 	checkProblems(t, longest.Validate())
-	checkProblems(t, (&Retention{PingsDays: 3651, RejectionsPerPartner: 10_001, ContactDays: -1, ConsentDays: 36501}).Validate(),
+	checkProblems(t, (&Retention{PingsDays: 3651, RequestLogDays: 91, RequestLogRows: 100_001, ContactDays: -1, ConsentDays: 36501}).Validate(),
 		"retention.consent_days",
 		"retention.contact_days",
 		"retention.exports_days",
 		"retention.pings_days",
-		"retention.rejections_per_partner",
+		"retention.request_log_days",
+		"retention.request_log_rows",
 		"retention.requests_days",
 		"retention.sandbox_days",
 		"retention.traffic_days",

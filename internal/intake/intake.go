@@ -4,15 +4,13 @@
 // background, the package records pings and counts all requests.
 //
 // The package checks posts in the order of decision 12, finds their owners (decision 13),
-// determines the outcome of each request, and records pings and rejections. It does not use HTTP.
+// determines the outcome of each request, and records pings and requests. It does not use HTTP.
 // Package api converts its results and errors to responses.
 package intake
 
 import (
-	"cmp"
 	"crypto/rand"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -177,31 +175,4 @@ func partnerID(p *partners.Partner) uuid.UUID {
 		return uuid.Nil
 	}
 	return p.ID
-}
-
-// RecordRejection records a request that was rejected before it was read completely, because
-// it was too large or incomplete.
-func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
-	partner, unknown := findBasePartner(in.Directory.Get(), slug)
-	if unknown == nil {
-		in.recordRejection(TrafficKey{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
-	}
-}
-
-// recordRejection counts a rejection and records it for its partner. It records the names of invalid
-// fields, but never their values. The outcome is k.Outcome or, if that is empty, the reason of err.
-func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
-	outcome, fields := "error", []string{}
-	if f := apperr.As(err); f != nil {
-		outcome = f.Reason
-		for _, one := range f.Fields {
-			fields = append(fields, strings.Join(one.Path, "."))
-		}
-	}
-	k.Outcome = cmp.Or(k.Outcome, outcome)
-	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
-	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
-		return // incomplete requests are only counted (decision 26)
-	}
-	in.Traffic.recordRejection(rejection{TrafficKey: k, request: request, at: start, fields: fields})
 }

@@ -55,14 +55,14 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	k := TrafficKey{Partner: partnerID(partner), Endpoint: EndpointPing}
 	ping, err := in.readPing(req, card, start)
 	if err != nil {
-		in.recordRejection(k, req.ID, start, err)
+		in.recordRejection(loggedRequest{TrafficKey: k, id: req.ID, at: start}, err)
 		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // the partner is for the log
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
 		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed. Send the ping again.")
 	}
-	in.recordPing(k, &ping, &result, start)
+	in.recordPing(k, req.ID, &ping, &result, start)
 	return result, nil
 }
 
@@ -142,11 +142,11 @@ func (in *Intake) unpricedReason(
 	return ""
 }
 
-func (in *Intake) recordPing(k TrafficKey, ping *payload.Ping, r *PingResult, start time.Time) {
+func (in *Intake) recordPing(k TrafficKey, request uuid.UUID, ping *payload.Ping, r *PingResult, start time.Time) {
 	k.Outcome = cmp.Or(r.Reason, string(models.OutcomePriced))
 	took := r.Timing.Auction
 	in.Recorder.Offer(PingRecord{
-		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
+		Request: request, Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
 		Outcome: k.Outcome, Took: took,
 	})
 	in.Traffic.Count(k, start, took)

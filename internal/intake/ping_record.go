@@ -12,6 +12,7 @@ import (
 
 // PingRecord is a row of the pings table.
 type PingRecord struct {
+	Request  uuid.UUID
 	Quote    quote.Quote
 	IssuedAt time.Time
 	Urgency  string // as sent
@@ -25,9 +26,9 @@ type PingRecord struct {
 // trailer. A row consists of the number of columns, followed by the length (-1 for null) and the bytes
 // of each column. See the PostgreSQL documentation, COPY, "Binary Format".
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
-	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`
+	outcome, price_minor, currency, card_version, request_id, duration_us) FROM STDIN (FORMAT binary)`
 
-const pingColumns = 15
+const pingColumns = 16
 
 var (
 	copyHeader  = []byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00")
@@ -54,6 +55,7 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	b = appendInt64(b, q.Price.Minor)
 	b = appendText(b, q.Price.Currency.String())
 	b = appendInt32(b, int32(q.CardVersion))
+	b = appendUUID(b, p.Request)
 	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
 }
 

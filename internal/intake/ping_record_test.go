@@ -42,12 +42,13 @@ func fields(t interface{ Fatalf(string, ...any) }, row []byte) [][]byte {
 func TestAppendPing(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 	transaction := uuid.MustParse("00112233-4455-7677-8899-aabbccddeeff")
+	request := uuid.MustParse("00112233-4455-7677-8899-000000000001")
 	row := appendPing(nil, &PingRecord{
 		Quote: quote.Quote{
 			ID: transaction, Price: money.Amount{Minor: 4560, Currency: money.EUR}, Country: [2]byte{'F', 'R'},
 			TermID: 1072, Postcode: "75001", CardVersion: 7, Sandbox: true,
 		},
-		IssuedAt: at, Urgency: "dès demain", Outcome: "priced", Took: 42 * time.Microsecond,
+		Request: request, IssuedAt: at, Urgency: "dès demain", Outcome: "priced", Took: 42 * time.Microsecond,
 	})
 	got := fields(t, row)
 	if len(got) != pingColumns {
@@ -56,7 +57,7 @@ func TestAppendPing(t *testing.T) {
 	micros := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()-postgresEpoch.UnixMicro()))
 	for i, want := range [][]byte{
 		transaction[:], micros, nil, {1}, {0, 0, 4, 48}, []byte("FR"), []byte("75001"), []byte("dès demain"), {}, {},
-		[]byte("priced"), {0, 0, 0, 0, 0, 0, 17, 208}, []byte("EUR"), {0, 0, 0, 7}, {0, 0, 0, 42},
+		[]byte("priced"), {0, 0, 0, 0, 0, 0, 17, 208}, []byte("EUR"), {0, 0, 0, 7}, request[:], {0, 0, 0, 42},
 	} {
 		if !bytes.Equal(got[i], want) || (got[i] == nil) != (want == nil) {
 			t.Errorf("column %d: got %v, want %v", i+1, got[i], want)

@@ -24,14 +24,14 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	defer cancel()
 	start := in.Clock.Now()
 	result, who, err := in.post(ctx, req, start)
-	k := who.key()
+	r := loggedRequest{TrafficKey: who.key(), id: req.ID, at: start}
 	if err != nil {
-		in.recordRejection(k, req.ID, start, err)
-		return PostResult{Partner: k.Partner}, err // the partner is for the log
+		r.wrong = in.newWrongSignature(req, who.partner(), start, err)
+		in.recordRejection(r, err)
+		return PostResult{Partner: r.Partner}, err // the partner is for the access log
 	}
 	result.Outcome = in.outcome(result, who.account)
-	k.Outcome = result.Outcome
-	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
+	in.recordPost(r, result)
 	return result, nil
 }
 

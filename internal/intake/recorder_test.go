@@ -44,7 +44,7 @@ func newRecording(t testing.TB, d *testkit.Database) *node {
 	p.Recorder = intake.NewRecorder(d.Pool, log, 0, func(ctx context.Context) error {
 		return d.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
-	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.RejectionsPerPartner)
+	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.RequestLogRows)
 	return &node{Platform: p, sees: testkit.Connect(t, d.RootURL)}
 }
 

@@ -42,26 +42,30 @@ type tally struct {
 	latency [buckets]int64
 }
 
-// Traffic counts requests by minute and records each partner's recent rejections
-// (decision 24). Requests only update counters in memory. Run adds them to the database every
-// two seconds and at shutdown.
+// Traffic counts requests by minute and logs each partner's recent requests (decisions 24, 65). Requests
+// only change data in memory. Run writes it to the database every two seconds and at shutdown.
 type Traffic struct {
 	pool    *pgxpool.Pool
-	log     *slog.Logger
-	keep    int // number of recent rejections stored for each partner
+	logger  *slog.Logger
+	keep    int // maximum number of logged requests of each kind for each partner
 	dropped atomic.Int64
 
 	mu         sync.Mutex
 	tallies    map[minuteKey]*tally
-	rejections *rejectionQueue
+	requests   *requestQueue
+	wrongBytes int                // size of the bodies with a wrong signature in requests
+	untrimmed  map[requestSet]int // rows of each set that were written since the set was trimmed
 }
 
-// NewTraffic returns a Traffic that keeps the given number of rejections for each partner.
+// NewTraffic returns a Traffic that keeps the given number of requests of each kind for each partner.
 func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
-	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, rejections: newRejectionQueue(keep)}
+	return &Traffic{
+		pool: pool, logger: log, keep: keep,
+		tallies: map[minuteKey]*tally{}, requests: newRequestQueue(keep), untrimmed: map[requestSet]int{},
+	}
 }
 
-// Dropped returns how many requests and rejections could not be recorded.
+// Dropped returns how many requests could not be counted or logged.
 func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
 
 // Count adds one request to the counters.
@@ -91,16 +95,18 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-func (t *Traffic) recordRejection(r rejection) {
-	if r.Partner == uuid.Nil {
+// log adds a request to the log, if its partner is known or may still be found.
+func (t *Traffic) log(r loggedRequest) {
+	if r.Partner == uuid.Nil && r.wrong == nil {
 		return
 	}
+	r.kind = kindOf(r.TrafficKey)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropped.Add(t.rejections.add(r))
+	t.dropped.Add(t.requests.add(r))
 }
 
-// Run writes counts and rejections to the database until ctx is cancelled, and then writes the remaining
+// Run writes counts and requests to the database until ctx is cancelled, and then writes the remaining
 // ones.
 func (t *Traffic) Run(ctx context.Context) {
 	tick := time.NewTicker(trafficTick)
@@ -115,19 +121,20 @@ func (t *Traffic) Run(ctx context.Context) {
 	t.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes the counts and rejections to the database. After a failed write, it queues them again. It
+// Flush writes the counts and requests to the database. After a failed write, it queues them again. It
 // drops those that may already have been committed, and those for which there is no more room.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
-	tallies, rejections := t.tallies, t.rejections
-	t.tallies, t.rejections = map[minuteKey]*tally{}, newRejectionQueue(t.keep)
+	tallies, requests := t.tallies, t.requests
+	t.tallies, t.requests, t.wrongBytes = map[minuteKey]*tally{}, newRequestQueue(t.keep), 0
 	t.mu.Unlock()
+	requests.findEndedSecrets()
 
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
-	t.settle("rejections", t.writeRejections(ctx, rejections), func() { t.dropped.Add(int64(rejections.size)) },
-		func() { t.putBackRejections(rejections) })
+	t.settle("the request log", t.writeRequests(ctx, requests), func() { t.dropped.Add(int64(requests.size)) },
+		func() { t.putBackRequests(requests) })
 }
 
 // settle handles the error of a write. Data that may already have been committed is not written again,
@@ -137,10 +144,10 @@ func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 	case err == nil:
 	case errors.Is(err, errLost):
 		lose()
-		t.log.Warn(what+" may be lost", "error", err)
+		t.logger.Warn(what+" may be lost", "error", err)
 	default:
 		putBack()
-		t.log.Warn("database unavailable, retrying to write "+what, "error", err)
+		t.logger.Warn("database unavailable, retrying to write "+what, "error", err)
 	}
 }
 
@@ -170,14 +177,14 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRejections puts rejections back at the front of the queue after a failed write, because a full
-// queue drops its oldest rejections first.
-func (t *Traffic) putBackRejections(older *rejectionQueue) {
+// putBackRequests puts requests back at the front of the queue after a failed write, because a full
+// queue drops its oldest requests first.
+func (t *Traffic) putBackRequests(older *requestQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	newer := t.rejections
-	t.rejections = older
-	for _, list := range newer.of {
+	newer := t.requests
+	t.requests = older
+	for _, list := range newer.sets {
 		for _, r := range list {
 			t.dropped.Add(older.add(r))
 		}
@@ -202,7 +209,7 @@ func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally
 		batch.Queue(addTraffic, time.Unix(k.minute*60, 0).UTC(), k.Partner, k.Account, k.Secret, k.Endpoint, k.Outcome,
 			one.count, one.latency[:])
 	}
-	return t.inTransaction(ctx, batch)
+	return t.inTransaction(ctx, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 }
 
 func compareKeys(a, b minuteKey) int {
@@ -217,34 +224,14 @@ func compareKeys(a, b minuteKey) int {
 	return strings.Compare(a.Endpoint+a.Outcome, b.Endpoint+b.Outcome)
 }
 
-// trimRejections deletes all but the newest rejections of each partner.
-const trimRejections = `DELETE FROM rejections r USING unnest($1::uuid[]) AS p(id)
-	WHERE r.partner_id = p.id AND r.id <= (
-		SELECT k.id FROM rejections k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
-
-func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueue) error {
-	if rejections.size == 0 {
-		return nil
-	}
-	batch := &pgx.Batch{}
-	for _, list := range rejections.of {
-		for _, r := range list {
-			batch.Queue(`INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
-				r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
-		}
-	}
-	batch.Queue(trimRejections, slices.Collect(maps.Keys(rejections.of)), t.keep)
-	return t.inTransaction(ctx, batch)
-}
-
 // errLost means that it is unknown whether a transaction was committed.
 var errLost = errors.New("database did not respond")
 
-func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
+func (t *Traffic) inTransaction(ctx context.Context, do func(pgx.Tx) error) error {
 	began := false
 	err := pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
 		began = true
-		return tx.SendBatch(ctx, batch).Close()
+		return do(tx)
 	})
 	if began && postgres.Ambiguous(err) {
 		return errLost

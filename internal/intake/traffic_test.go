@@ -171,7 +171,7 @@ func TestTwoNodesAddToTheSameRows(t *testing.T) {
 	const flushes, keys = 10, 30
 	var wg sync.WaitGroup
 	for range 2 {
-		writer := intake.NewTraffic(testkit.Open(t, n.DB.AppURL).Pool, log, testkit.RejectionsPerPartner)
+		writer := intake.NewTraffic(testkit.Open(t, n.DB.AppURL).Pool, log, testkit.RequestLogRows)
 		wg.Go(func() {
 			for range flushes {
 				for i := range keys {
@@ -291,7 +291,7 @@ func TestFloodKeepsOtherPartnersRejections(t *testing.T) {
 		p    testkit.Partner
 		want uuid.UUID
 		kept int
-	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.RejectionsPerPartner}} {
+	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.RequestLogRows}} {
 		if got := n.rejections(t, c.p); len(got) != c.kept || got[0].request != c.want {
 			t.Errorf("%s: got %+v", c.p.Slug, got)
 		}

@@ -97,18 +97,29 @@ func (p *Price) none() bool {
 	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
 
+// recognizeEnded is how long a secret that has expired or was revoked is still recognised, so that staff
+// see that a partner uses it (decision 65).
+const recognizeEnded = 30 * 24 * time.Hour
+
 // Secret is a decrypted signing secret.
 type Secret struct {
 	ID        uuid.UUID
 	notBefore time.Time
-	expiresAt time.Time // zero if the secret does not expire
+	endsAt    time.Time // when the secret expires or was revoked; zero if it does not expire
+	revoked   bool      // endsAt can be in the future by this node's clock
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at the given time. At the time expiresAt, it is no longer
+// Active reports whether the secret is valid at the given time. At the time endsAt, it is no longer
 // valid.
 func (s *Secret) Active(now time.Time) bool {
-	return !now.Before(s.notBefore) && (s.expiresAt.IsZero() || now.Before(s.expiresAt))
+	return !s.revoked && !now.Before(s.notBefore) && (s.endsAt.IsZero() || now.Before(s.endsAt))
+}
+
+// RecentlyEnded reports whether the secret expired or was revoked within the 30 days before the given
+// time.
+func (s *Secret) RecentlyEnded(now time.Time) bool {
+	return (s.revoked || !s.endsAt.IsZero() && !now.Before(s.endsAt)) && now.Sub(s.endsAt) <= recognizeEnded
 }
 
 // Verify reports whether the secret signed a post with the given claim and body. It compares signatures
@@ -176,13 +187,15 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 		secrets  []models.SigningSecret
 		prices   []models.PartnerPrice
 	)
+	ended := s.clock.Now().Add(-recognizeEnded)
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {
 			return err
 		}
 		for _, q := range []*gorm.DB{
 			tx.Order("id").Find(&partners), tx.Order("id").Find(&accounts), tx.Find(&prices),
-			tx.Where("state = ?", models.SecretActive).Order("created_at DESC, id DESC").Find(&secrets),
+			tx.Where("(state = ? OR revoked_at > ?) AND (expires_at IS NULL OR expires_at > ?)", models.SecretActive, ended, ended).
+				Order("created_at DESC, id DESC").Find(&secrets),
 		} {
 			if q.Error != nil {
 				return q.Error
@@ -233,12 +246,17 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
 		// Skip the row. An error would prevent this node from loading any other changes.
-		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
+		if row.State == models.SecretActive {
+			d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
+		}
 		return
 	}
-	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
+	secret := &Secret{ID: row.ID, notBefore: row.NotBefore, revoked: row.State == models.SecretRevoked}
 	if row.ExpiresAt != nil {
-		secret.expiresAt = *row.ExpiresAt
+		secret.endsAt = *row.ExpiresAt
+	}
+	if row.RevokedAt != nil && (secret.endsAt.IsZero() || row.RevokedAt.Before(secret.endsAt)) {
+		secret.endsAt = *row.RevokedAt
 	}
 	secret.verifiers.New = func() any { return signing.NewVerifier(plain) }
 	p := d.byID[row.PartnerID]

@@ -154,6 +154,53 @@ func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim
 }
 
 // A secret is valid from its start (inclusive) to its expiry (exclusive).
+// A secret is recognised for 30 days after it has expired or was revoked. A revoked secret is never valid
+// again, even on a node whose clock is behind.
+func TestEndedSecrets(t *testing.T) {
+	o := newPartnerService(t)
+	p := o.partner(t, "harbour-leads")
+	expired, revoked, valid := o.newSecret(t, p, "expired"), o.newSecret(t, p, "revoked"), o.newSecret(t, p, "valid")
+	ended := o.clock.Now().Add(time.Hour)
+	if err := o.ExpireSecret(t.Context(), p, expired.ID, ended); err != nil {
+		t.Fatal(err)
+	}
+	o.clock.Advance(time.Hour)
+	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	d := o.directory(t).ByID(p.ID)
+	const days = 24 * time.Hour
+	for _, c := range []struct {
+		secret partners.CreatedSecret
+		after  time.Duration
+		active bool
+		ended  bool
+	}{
+		{expired, -time.Microsecond, true, false}, {expired, 0, false, true}, {expired, 30 * days, false, true}, {expired, 30*days + 1, false, false},
+		{revoked, -time.Second, false, true}, {revoked, 0, false, true}, {revoked, 30 * days, false, true}, {revoked, 30*days + 1, false, false},
+		{valid, 0, true, false}, {valid, 100 * days, true, false},
+	} {
+		i := slices.IndexFunc(d.Secrets, func(s *partners.Secret) bool { return s.ID == c.secret.ID })
+		at := ended.Add(c.after)
+		if active, ended := d.Secrets[i].Active(at), d.Secrets[i].RecentlyEnded(at); active != c.active || ended != c.ended {
+			t.Errorf("%s after %s: active %t, ended %t", c.secret.Label, c.after, active, ended)
+		}
+	}
+	o.clock.Advance(31 * days)
+	if d := o.directory(t).ByID(p.ID); len(d.Secrets) != 1 || d.Secrets[0].ID != valid.ID {
+		t.Errorf("got %d secrets after 31 days, want 1", len(d.Secrets))
+	}
+}
+
+func (o *partnerService) newSecret(t *testing.T, p models.Partner, label string) partners.CreatedSecret {
+	t.Helper()
+	made, err := o.CreateSecret(t.Context(), p, label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 func TestSecretValidity(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -175,8 +222,8 @@ func TestSecretValidity(t *testing.T) {
 		t.Fatal(err)
 	}
 	partner := o.directory(t).ByID(p.ID)
-	if len(partner.Secrets) != 2 {
-		t.Errorf("got %d secrets, want 2 active ones", len(partner.Secrets))
+	if len(partner.Secrets) != 3 { // the revoked one is recognised, but does not verify
+		t.Errorf("got %d secrets, want 3", len(partner.Secrets))
 	}
 	body := []byte(`{"a": 1}`)
 	for _, c := range []struct {

@@ -2,15 +2,18 @@ package partners
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -124,6 +127,26 @@ func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secr
 		}
 		return s.auditSecret(tx, "secret.revoke", row, nil)
 	})
+}
+
+// SecretEnd returns when a secret expired or was revoked, and the name of the user who revoked it or set its
+// expiry. The name is "" if it is not known.
+func (s *Service) SecretEnd(ctx context.Context, row models.SigningSecret) (at time.Time, by string, err error) {
+	switch {
+	case row.RevokedAt != nil:
+		at = *row.RevokedAt
+	case row.ExpiresAt != nil:
+		at = *row.ExpiresAt
+	}
+	// A rotation sets the expiry of the older secrets. Its event is about the new secret.
+	err = s.db.Pool.QueryRow(ctx, `SELECT actor FROM audit_events WHERE partner_id = $1 AND object_kind = 'secret' AND outcome = 'done'
+			AND (object_id = $2 AND action IN ('secret.revoke', 'secret.expire')
+				OR object_id <> $2 AND action = 'secret.rotate' AND at BETWEEN $3 AND $4)
+		ORDER BY id DESC LIMIT 1`, row.PartnerID, id.Format(id.Secret, row.ID), row.CreatedAt, at).Scan(&by)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return at, by, postgres.Translate(err)
 }
 
 // lockSecret locks and returns a partner's secret. It fails if the secret is revoked.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -180,5 +182,54 @@ func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 	}
 	if _, err := o.RotateSecret(t.Context(), p, "", 0, true); err != nil {
 		t.Errorf("forced: %v", err)
+	}
+}
+
+// Staff see who revoked a secret, set its expiry or rotated it.
+func TestSecretEnd(t *testing.T) {
+	o := newPartnerService(t)
+	p := o.partner(t, "harbour-leads")
+	as := func(name string) *partners.Service {
+		return o.By(testkit.Actor(t, o.db, name))
+	}
+	create := func(label string) models.SigningSecret {
+		o.clock.Advance(time.Minute)
+		made, err := as("creator@example.com-"+label).CreateSecret(t.Context(), p, label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.SigningSecret
+	}
+	revoked, expired, rotated := create("revoked"), create("expired"), create("rotated")
+	if err := as("revoker@example.com").RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	ends := o.clock.Now().Add(time.Hour)
+	if err := as("expirer@example.com").ExpireSecret(t.Context(), p, expired.ID, ends); err != nil {
+		t.Fatal(err)
+	}
+	o.clock.Advance(2 * time.Hour)
+	last, err := as("rotator@example.com").RotateSecret(t.Context(), p, "last", time.Hour, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotation := o.clock.Now()
+	for _, c := range []struct {
+		secret models.SigningSecret
+		at     time.Time
+		by     string
+	}{
+		{revoked, ends.Add(-time.Hour), "revoker@example.com"},
+		{expired, ends, "expirer@example.com"},
+		{rotated, rotation.Add(time.Hour), "rotator@example.com"},
+		{last.SigningSecret, time.Time{}, ""},
+	} {
+		row, err := o.FindSecret(t.Context(), p, id.Format(id.Secret, c.secret.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, by, err := o.SecretEnd(t.Context(), row); err != nil || !at.Equal(c.at) || by != c.by {
+			t.Errorf("%s: ended %s by %q (%v), want %s by %q", c.secret.Label, at, by, err, c.at, c.by)
+		}
 	}
 }

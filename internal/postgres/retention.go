@@ -28,6 +28,13 @@ func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, args ...any)
 	}
 }
 
+// DeleteRequests deletes the requests before the given time from the request log, and returns their
+// number.
+func (db *DB) DeleteRequests(ctx context.Context, before time.Time) (int64, error) {
+	return InBatches(ctx, db.Pool, `DELETE FROM api_requests WHERE id IN (
+		SELECT id FROM api_requests WHERE at < $1 ORDER BY id LIMIT $2)`, before)
+}
+
 // DeleteTrafficMinutes deletes the traffic counters of all minutes before the given time, and returns
 // their number. It skips counters that another node is deleting.
 func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {

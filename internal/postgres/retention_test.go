@@ -39,3 +39,17 @@ func TestDeleteTrafficInBatches(t *testing.T) {
 		t.Errorf("deleted %d (%v), want all except the locked one", n, err)
 	}
 }
+
+func TestDeleteRequests(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	for _, at := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
+		d.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us)
+			SELECT gen_random_uuid(), $1, gen_random_uuid(), 'ping', 'ping', 'json', '{}', 400, '', 1 FROM generate_series(1, 6000)`, at)
+	}
+	if n, err := d.DeleteRequests(t.Context(), began); err != nil || n != 6000 {
+		t.Errorf("deleted %d (%v), want 6000", n, err)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM api_requests WHERE at >= $1`, began); n != 12_000 {
+		t.Errorf("got %d rows left, want 12000", n)
+	}
+}

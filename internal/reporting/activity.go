@@ -40,7 +40,7 @@ func (in *Reader) Activity(
 		return nil, err
 	}
 	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
-		FROM rejections WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
+		FROM api_requests WHERE partner_id = $1 AND at >= $2 AND status >= 400 ORDER BY id DESC LIMIT $3`, since, n)
 	if err != nil {
 		return nil, err
 	}

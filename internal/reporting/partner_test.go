@@ -190,7 +190,8 @@ func TestUnsigned(t *testing.T) {
 func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
 	t.Helper()
 	request := uuid.New()
-	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`,
+	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us)
+		VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, '', 1500)`,
 		partner, at, request, outcome, append([]string{}, fields...)); err != nil {
 		t.Fatal(err)
 	}

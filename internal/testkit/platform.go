@@ -24,8 +24,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// RejectionsPerPartner is how many rejections a Platform stores for each partner.
-const RejectionsPerPartner = 5
+// RequestLogRows is how many requests of each kind a Platform logs for each partner.
+const RequestLogRows = 5
 
 // StartTime is the initial time of a Platform's clock. Its milliseconds are not zero, so that tests
 // notice code that drops them.
@@ -91,7 +91,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Recorder = intake.NewRecorder(p.DB.Pool, log, 0, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
-	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RejectionsPerPartner)
+	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RequestLogRows)
 }
 
 // LocalWrappers returns key wrappers with a local key, which is the same for all tests.

@@ -37,15 +37,15 @@ func TestProxyDropsResponseToCommittedStatement(t *testing.T) {
 	var called atomic.Bool
 	proxy.DropResponse("INSERT 0 1", func() { called.Store(true) })
 
-	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields)
-		VALUES (gen_random_uuid(), now(), gen_random_uuid(), 'post', 'payload', '{}')`)
+	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO traffic_minutes (minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency)
+		VALUES (now(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'post', 'payload', 1, '{1}')`)
 	if err == nil {
 		t.Error("the answer was forwarded")
 	}
 	if !called.Load() {
 		t.Error("the function was not called")
 	}
-	if n := Value[int](t, d, "SELECT count(*) FROM rejections"); n != 1 {
+	if n := Value[int](t, d, "SELECT count(*) FROM traffic_minutes"); n != 1 {
 		t.Errorf("%d rows were committed, want 1", n)
 	}
 	if err := Connect(t, proxy.URL).Ping(t.Context()); err != nil {

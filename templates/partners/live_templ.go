@@ -209,7 +209,7 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = rejectionFix(e.Fix, e.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = requestFix(e.Fix, e.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -30,7 +30,7 @@ type OutcomeRow struct {
 	Kind              string // kind of ui.Status: "good", "warn" or "bad"
 	Count             int64
 	Share             string
-	URL               string // the recent rejections with this outcome; empty if it is not a rejection
+	URL               string // the logged requests with this outcome; empty if it is not a rejection
 }
 
 // LatencyRow contains the response times of an endpoint. A percentile is the upper bound of its

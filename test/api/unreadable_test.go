@@ -50,7 +50,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 	}
 	recorded := map[string]int{}
 	for line, count := range countLines(t, n, `SELECT p.slug || ' ' || endpoint || ' ' || outcome || ' ' || request_id, count(*)
-		FROM rejections r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
+		FROM api_requests r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
 		recorded[line] = count
 	}
 	for line, count := range rejections {

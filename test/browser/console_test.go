@@ -161,7 +161,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"partner-signing", partner + "?tab=signing"},
 		{"partner-secrets", partner + "?tab=secrets"},
 		{"partner-traffic", partner + "?tab=traffic"},
-		{"partner-rejections", partner + "?tab=rejections"},
+		{"partner-requests", partner + "?tab=requests"},
 		{"partner-documentation", partner + "?tab=documentation"},
 		{"partner-audit", partner + "?tab=audit"},
 		{"partner-onboarding", partner + "/onboarding"},

@@ -255,7 +255,7 @@ func (b *busyNode) pages(t *testing.T) (all []string) {
 			all = append(all, pathOf.Replace(r.Path))
 		}
 	}
-	for _, tab := range []string{"details", "signing", "secrets", "prices", "traffic", "rejections", "documentation", "audit"} {
+	for _, tab := range []string{"details", "signing", "secrets", "prices", "traffic", "requests", "documentation", "audit"} {
 		all = append(all, partner+"?tab="+tab)
 	}
 	return append(all, "/partners?q=harbour", "/leads?partner=harbour-leads", "/audit?object="+b.lead, "/jump?q="+b.lead)

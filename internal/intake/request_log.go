@@ -1,0 +1,84 @@
+package intake
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+)
+
+// loggedRequest is a request in the log. It contains no values that were sent.
+type loggedRequest struct {
+	TrafficKey
+	kind    models.RequestKind
+	id      uuid.UUID
+	at      time.Time
+	took    time.Duration
+	lead    uuid.UUID // that the response contains, or uuid.Nil
+	status  int
+	message string   // of the error
+	fields  []string // paths of the invalid fields
+
+	wrong *wrongSignature // if an ended secret may have signed the post
+}
+
+// kindOf returns the kind of a request, which determines the limit that it counts towards. Requests that
+// anyone can send do not push out signed posts, and 429s do not push out other rejections (decision 65).
+func kindOf(k TrafficKey) models.RequestKind {
+	switch {
+	case k.Outcome == errTooMany.Reason:
+		return models.RequestRateLimited
+	case k.Endpoint == EndpointPing:
+		return models.RequestPing
+	case k.Secret != uuid.Nil:
+		return models.RequestSignedPost
+	}
+	return models.RequestOtherPost
+}
+
+// RecordRejection records a request that was rejected before it was read completely, because
+// it was too large or incomplete.
+func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
+	partner, unknown := findBasePartner(in.Directory.Get(), slug)
+	if unknown == nil {
+		k := TrafficKey{Partner: partnerID(partner), Endpoint: endpoint}
+		in.recordRejection(loggedRequest{TrafficKey: k, id: request, at: start}, err)
+	}
+}
+
+// recordRejection counts a rejected request and logs it. Incomplete requests are only counted
+// (decision 26).
+func (in *Intake) recordRejection(r loggedRequest, err error) {
+	f := apperr.As(err)
+	if f == nil {
+		f = apperr.Wrap(err, apperr.Internal, "error", "")
+	}
+	r.Outcome, r.status, r.message = f.Reason, f.Status(), f.Message
+	for _, field := range f.Fields {
+		r.fields = append(r.fields, strings.Join(field.Path, "."))
+	}
+	if f.LeadID != "" {
+		r.lead, _ = id.Parse(id.Lead, f.LeadID)
+	}
+	r.took = in.Clock.Now().Sub(r.at)
+	in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	if f.Code != apperr.Incomplete {
+		in.Traffic.log(r)
+	}
+}
+
+// recordPost counts an accepted post. It logs the post if it is a replay. A delivered post is found by its
+// lead, which contains the request ID.
+func (in *Intake) recordPost(r loggedRequest, result PostResult) {
+	r.Outcome, r.status, r.lead = result.Outcome, http.StatusOK, result.LeadID
+	r.took = in.Clock.Now().Sub(r.at)
+	in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	if result.Replayed {
+		in.Traffic.log(r)
+	}
+}

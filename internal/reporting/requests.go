@@ -1,0 +1,135 @@
+package reporting
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+// Request is a request in the request log. It contains the names of its invalid fields, but never their
+// values (decisions 24, 65).
+type Request struct {
+	ID         int64
+	At         time.Time
+	Partner    uuid.UUID `gorm:"column:partner_id"`
+	RequestID  uuid.UUID
+	Endpoint   string
+	Account    uuid.UUID `gorm:"column:account_id"` // uuid.Nil if it is not known
+	Secret     uuid.UUID `gorm:"column:secret_id"`  // that signed the post, also if it was no longer valid
+	Lead       uuid.UUID `gorm:"column:lead_id"`    // that the response contained
+	Outcome    string
+	Status     int
+	Message    string
+	Fields     []string `gorm:"serializer:json"`
+	DurationUS int64    `gorm:"column:duration_us"`
+}
+
+// Took returns the time from the request's arrival to its outcome.
+func (r Request) Took() time.Duration { return time.Duration(r.DurationUS) * time.Microsecond }
+
+// RequestFilter selects requests. A field with its zero value matches all requests.
+type RequestFilter struct {
+	Partner uuid.UUID
+	Outcome string
+}
+
+// RequestPage is a page of requests, newest first.
+type RequestPage struct {
+	Requests     []Request
+	Newer, Older bool // whether there are newer or older requests
+}
+
+// Requests returns a page of the request log.
+func (in *Reader) Requests(
+	ctx context.Context, sc scope.Scope, f RequestFilter, p postgres.Page,
+) (out RequestPage, err error) {
+	q := f.apply(requests(ctx, in.db, sc))
+	if err := p.Apply(q.Select(requestColumns)).Find(&out.Requests).Error; err != nil {
+		return out, postgres.Translate(err)
+	}
+	out.Requests, out.Newer, out.Older = postgres.SplitPage(p, out.Requests)
+	return out, nil
+}
+
+// RequestGroup is a group of requests that differ only in their time, ID and duration. The embedded
+// request is the newest one.
+type RequestGroup struct {
+	Request
+	Count int64
+	First time.Time // when the oldest one arrived
+}
+
+// maxRequestGroups limits the number of groups that RequestGroups returns.
+const maxRequestGroups = 100
+
+// RequestGroups groups the requests in the log, and returns the groups with the newest requests.
+func (in *Reader) RequestGroups(ctx context.Context, sc scope.Scope, f RequestFilter) (groups []RequestGroup, err error) {
+	const equal = `partner_id, endpoint, account_id, secret_id, outcome, status, message, fields`
+	grouped := f.apply(requests(ctx, in.db, sc)).Select(`max(id) AS newest, count(*) AS count, min(at) AS first`).
+		Group(equal).Order("newest DESC").Limit(maxRequestGroups)
+	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
+		Select(requestColumns + ", count, first").Order("newest DESC").Find(&groups).Error
+	return groups, postgres.Translate(err)
+}
+
+const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, message,
+	to_json(fields) AS fields, duration_us`
+
+func requests(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
+	q := db.Gorm.WithContext(ctx).Table("api_requests")
+	if sc.All() {
+		return q
+	}
+	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil)) // uuid.Nil, because GORM writes an empty list as NULL
+}
+
+func (f RequestFilter) apply(q *gorm.DB) *gorm.DB {
+	if f.Partner != uuid.Nil {
+		q = q.Where("partner_id = ?", f.Partner)
+	}
+	if f.Outcome != "" {
+		q = q.Where("outcome = ?", f.Outcome)
+	}
+	return q
+}
+
+// FindRequest returns the logged request or the ping with the given request ID, and whether it was found.
+// A post that delivered a lead is found by its lead.
+func (in *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
+	var found []Request
+	err := requests(ctx, in.db, sc).Select(requestColumns).Where("request_id = ?", request).Limit(1).Find(&found).Error
+	if err != nil {
+		return Request{}, false, postgres.Translate(err)
+	}
+	if len(found) > 0 {
+		return found[0], true, nil
+	}
+	return in.findPing(ctx, sc, request)
+}
+
+// pingWindow is the maximum difference between the time in a ping's request ID and the time at which it
+// was priced. The ping's body arrives between these two times.
+const pingWindow = time.Minute
+
+// findPing searches the ping log. A request ID contains its time, so the search reads only the pings of
+// the minute after that time.
+func (in *Reader) findPing(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
+	r := Request{RequestID: request, Endpoint: "ping", Status: http.StatusOK}
+	from := id.Time(request)
+	err := in.db.Pool.QueryRow(ctx, `SELECT issued_at, coalesce(partner_id, $4), outcome, duration_us FROM pings
+		WHERE issued_at >= $1 AND issued_at < $2 AND request_id = $3`,
+		postgres.PlanEachTime, from, from.Add(pingWindow), request, uuid.Nil).Scan(&r.At, &r.Partner, &r.Outcome, &r.DurationUS)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(r.Partner) {
+		return Request{}, false, nil
+	}
+	return r, err == nil, postgres.Translate(err)
+}

@@ -1,0 +1,137 @@
+package reporting_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.StartTime()
+	var requests []uuid.UUID
+	for i := range 10 {
+		partner, outcome := f.mine, "payload"
+		if i%2 == 1 {
+			partner = f.theirs
+		}
+		if i < 4 {
+			outcome = "signature"
+		}
+		requests = append(requests,
+			f.reject(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
+	}
+	list := func(sc scope.Scope, filter reporting.RequestFilter, p postgres.Page) (found reporting.RequestPage, which string) {
+		t.Helper()
+		found, err := reporting.NewReader(f.DB).Requests(t.Context(), sc, filter, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found.Requests {
+			which += strings.Join(r.Fields[1:], "")
+			if i := slices.Index(requests, r.RequestID); !r.At.Equal(now.Add(time.Duration(i)*time.Second)) ||
+				r.Endpoint != "post" || r.Fields[0] != "answers.roof, flat" || r.Status != 400 || r.Took() != 1500*time.Microsecond {
+				t.Errorf("got request %+v", r)
+			}
+		}
+		return found, which
+	}
+	first, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4})
+	if which != "jihg" || first.Newer || !first.Older {
+		t.Errorf("first page: got %s, newer %t, older %t", which, first.Newer, first.Older)
+	}
+	second, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4, OlderThan: first.Requests[3].ID})
+	if which != "fedc" || !second.Newer || !second.Older {
+		t.Errorf("second page: got %s, newer %t, older %t", which, second.Newer, second.Older)
+	}
+	if back, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4, NewerThan: second.Requests[0].ID}); which != "jihg" || back.Newer || !back.Older {
+		t.Errorf("back to the first page: got %s, newer %t, older %t", which, back.Newer, back.Older)
+	}
+	for name, c := range map[string]struct {
+		sc   scope.Scope
+		f    reporting.RequestFilter
+		want string
+	}{
+		"one partner":    {scope.System, reporting.RequestFilter{Partner: f.mine}, "igeca"},
+		"in scope":       {scope.Partners(f.theirs), reporting.RequestFilter{}, "jhfdb"},
+		"out of scope":   {scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine}, ""},
+		"empty scope":    {scope.Scope{}, reporting.RequestFilter{}, ""},
+		"an outcome":     {scope.System, reporting.RequestFilter{Partner: f.mine, Outcome: "signature"}, "ca"},
+		"outcome prefix": {scope.System, reporting.RequestFilter{Outcome: "sign%"}, ""},
+	} {
+		if _, which := list(c.sc, c.f, postgres.Page{Size: 20}); which != c.want {
+			t.Errorf("%s: %q, want %q", name, which, c.want)
+		}
+	}
+	for sc, want := range map[*scope.Scope]bool{
+		new(scope.Scope{}):            false,
+		new(scope.Partners(f.mine)):   false,
+		new(scope.Partners(f.theirs)): true,
+		new(scope.System):             true,
+	} {
+		got, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), *sc, requests[3])
+		if err != nil || found != want || found && (got.Partner != f.theirs || got.Outcome != "signature") {
+			t.Errorf("FindRequest() = %t, %+v, %v, want %t", found, got, err, want)
+		}
+	}
+}
+
+// Requests that differ only in time, ID and duration are one group.
+func TestRequestGroups(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.StartTime()
+	var newest uuid.UUID
+	for i := range 7 {
+		outcome := []string{"payload", "signature"}[i%2]
+		newest = f.reject(t, f.mine, now.Add(time.Duration(i)*time.Second), outcome, "email")
+	}
+	f.reject(t, f.mine, now, "payload", "email", "phone")
+	f.reject(t, f.theirs, now, "payload", "email")
+	got, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
+	if err != nil || len(got) != 3 {
+		t.Fatalf("got %d groups, want 3 (%v): %+v", len(got), err, got)
+	}
+	if g := got[1]; g.Count != 4 || g.RequestID != newest || g.Outcome != "payload" || !g.First.Equal(now) || !g.At.Equal(now.Add(6*time.Second)) ||
+		!slices.Equal(g.Fields, []string{"email"}) {
+		t.Errorf("got %+v", g)
+	}
+	if got[0].Count != 1 || len(got[0].Fields) != 2 || got[2].Count != 3 || got[2].Outcome != "signature" {
+		t.Errorf("got %+v", got)
+	}
+	got, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine})
+	if err != nil || len(got) != 0 {
+		t.Errorf("out of scope: got %+v, %v", got, err)
+	}
+}
+
+// A ping is found by its request ID, which contains its time.
+func TestFindPing(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	f.Exec(t, `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version,
+		request_id, duration_us) SELECT $1::timestamptz, $2, false, 1, 'GB', '', '', '', '', 'capped', 0, 'GBP', 1, $3, 42`, at, f.mine, id.New(at))
+	request := testkit.Value[uuid.UUID](t, f.Database, `SELECT request_id FROM pings`)
+	for sc, want := range map[*scope.Scope]bool{
+		new(scope.Partners(f.mine)): true, new(scope.Partners(f.theirs)): false, new(scope.System): true,
+	} {
+		r, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), *sc, request)
+		if err != nil || found != want || found && (r.Partner != f.mine || r.Outcome != "capped" || r.Status != 200 || r.Took() != 42*time.Microsecond) {
+			t.Errorf("FindRequest() = %+v, %t, %v, want %t", r, found, err, want)
+		}
+	}
+	if _, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), scope.System, id.New(at)); found || err != nil {
+		t.Errorf("an unknown request was found (%v)", err)
+	}
+}
