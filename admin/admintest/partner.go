@@ -113,9 +113,18 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 			(VALUES (ARRAY['ping', 'priced', 'main', '', '840']), (ARRAY['ping', 'excluded', 'main', '', '21']), (ARRAY['post', 'delivered', 'main', 'old', '60']), (ARRAY['post', 'delivered', 'main', 'new', '85']),
 				(ARRAY['post', 'delivered_would_be_rejected', 'sandbox', '', '3']), (ARRAY['post', 'signature', 'main', '', '2']), (ARRAY['post', 'payload', 'main', '', '1'])) AS kinds(kind)`,
 		h.Time.Now(), p.ID, sandbox.ID, account.ID, old.ID, fresh.ID)
-	for i, outcome := range []string{"inactive", "expired", "timestamp_window", "signature", "payload"} {
-		h.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, 'Invalid lead post payload', 310)`, p.ID, h.Time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.Time.Now()), outcome,
-			map[bool][]string{true: {"contact.email", "consent.acknowledged"}, false: {}}[outcome == "payload"])
+	for i, outcome := range []string{"inactive", "expired", "timestamp_window", "signature", "signature", "payload"} {
+		var secret *uuid.UUID
+		fields := []string{}
+		switch outcome {
+		case "signature":
+			secret = &old.ID
+		case "payload":
+			fields = []string{"contact.email", "consent.acknowledged"}
+		}
+		h.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, account_id, secret_id, outcome, fields, status, message, duration_us)
+			VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, $6, $7, 400, 'Invalid lead post payload', 310)`,
+			p.ID, h.Time.Now().Add(-time.Duration(6-i)*time.Minute), id.New(h.Time.Now()), account.ID, secret, outcome, fields)
 	}
 	return web.PartnerURL(p.ID)
 }

@@ -150,6 +150,8 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	signIn(h, p, "account_manager@example.com")
 	secret := partner + "/secrets/" + id.Format(id.Secret,
 		testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
+	request := partner + "/requests/" + id.Format(id.Request,
+		testkit.Value[uuid.UUID](t, h.Database, `SELECT request_id FROM api_requests WHERE outcome = 'signature' LIMIT 1`))
 	account := partner + "/accounts/" + id.Format(id.Account,
 		testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
 	pages := []address{
@@ -162,6 +164,8 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"partner-secrets", partner + "?tab=secrets"},
 		{"partner-traffic", partner + "?tab=traffic"},
 		{"partner-requests", partner + "?tab=requests"},
+		{"partner-requests-each", partner + "?tab=requests&view=each"},
+		{"partner-request", request},
 		{"partner-documentation", partner + "?tab=documentation"},
 		{"partner-audit", partner + "?tab=audit"},
 		{"partner-onboarding", partner + "/onboarding"},
