@@ -48,13 +48,23 @@ type Field struct {
 	Message string    `json:"message"`
 }
 
+// Detail is the position of an error in a JSON body. Reason is from a fixed list. Offset is the number of
+// bytes before the error.
+type Detail struct {
+	Reason string `json:"reason"`
+	Offset int    `json:"offset"`
+}
+
 // Error is an error with a public message. Reason names the check that rejected the request, in lower
-// case with underscores. Counters and the console use Reason, but it is not sent to partners.
+// case with underscores. Counters and the console use Reason, but it is not sent to partners. They
+// receive PublicCode instead, which only errors of the partner API have.
 type Error struct {
 	Code       Code
 	Message    string
 	Reason     string
+	PublicCode PublicCode
 	Fields     []Field
+	Detail     *Detail // only of a body that is not valid JSON
 	RetryAfter time.Duration
 
 	// LeadID and DeliveredAt identify the lead that was already delivered, in case the partner did not
@@ -114,8 +124,22 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// WithReason returns a copy of e with another reason. Use it if staff may know the reason, but the sender
-// may not.
+// WithPublicCode returns a copy of e with the code that partners receive.
+func (e *Error) WithPublicCode(code PublicCode) *Error {
+	c := *e
+	c.PublicCode = code
+	return &c
+}
+
+// WithDetail returns a copy of e with the position of an error in a JSON body.
+func (e *Error) WithDetail(d Detail) *Error {
+	c := *e
+	c.Detail = &d
+	return &c
+}
+
+// WithReason returns a copy of e with another reason and the same public code. Use it if staff may know
+// the reason, but the sender may not.
 func (e *Error) WithReason(reason string) *Error {
 	c := *e
 	c.Reason = reason

@@ -20,6 +20,17 @@ func TestCopiesDoNotChangeTheOriginal(t *testing.T) {
 	}
 }
 
+func TestReasonsAndPublicCodesAreIndependent(t *testing.T) {
+	base := New(Unauthorized, "signature", "Invalid").WithPublicCode(SignatureInvalid)
+	hidden, variant := base.WithReason("inactive"), base.WithPublicCode(SignatureMalformed)
+	if hidden.PublicCode != SignatureInvalid || errors.Is(hidden, base) {
+		t.Errorf("another reason: got public code %s, equal %t", hidden.PublicCode, errors.Is(hidden, base))
+	}
+	if variant.Reason != "signature" || !errors.Is(variant, base) {
+		t.Errorf("another public code: got reason %s, equal %t", variant.Reason, errors.Is(variant, base))
+	}
+}
+
 func TestIsComparesCodeAndReason(t *testing.T) {
 	a := New(Invalid, "format", "one")
 	for _, c := range []struct {

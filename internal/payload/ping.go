@@ -33,7 +33,7 @@ type pingFields struct {
 // country, urgency, job_type, budget. The result does not share memory with body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if !strict(body) {
-		return Ping{}, ErrJSON
+		return Ping{}, explain(body)
 	}
 	object, ok := objectIn(body)
 	if !ok {

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -316,14 +317,14 @@ func FuzzParsePing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent := slices.Clone(body)
 		ping, err := ParsePing(body, tax)
-		if (err == error(ErrJSON)) == sound(sent) {
+		if errors.Is(err, ErrJSON) == sound(sent) {
 			t.Fatalf("valid JSON for the standard library: %v, ParsePing: %v", sound(sent), err)
 		}
 		if !slices.Equal(sent, body) {
 			t.Fatal("ParsePing modified the body")
 		}
 		if err != nil {
-			if err != error(ErrJSON) && len(listed(err)) == 0 {
+			if !errors.Is(err, ErrJSON) && len(listed(err)) == 0 {
 				t.Fatal("rejected without a reason")
 			}
 			return

@@ -60,7 +60,7 @@ type Consent struct {
 // signature (decisions 12, 13).
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
-		return salvage(body), ErrJSON
+		return salvage(body), explain(body)
 	}
 	object, ok := objectIn(body)
 	if !ok {

@@ -3,6 +3,7 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -265,7 +266,7 @@ func FuzzParsePost(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent := slices.Clone(body)
 		post, err := ParsePost(body)
-		if (err == error(ErrJSON)) == sound(sent) {
+		if errors.Is(err, ErrJSON) == sound(sent) {
 			t.Fatalf("valid JSON for the standard library: %v, ParsePost: %v", sound(sent), err)
 		}
 		if !slices.Equal(sent, body) {
@@ -279,7 +280,7 @@ func FuzzParsePost(f *testing.F) {
 			t.Fatalf("parsed again (-first +second):\n%s", diff)
 		}
 		if err != nil {
-			if err != error(ErrJSON) && len(listed(err)) == 0 {
+			if !errors.Is(err, ErrJSON) && len(listed(err)) == 0 {
 				t.Fatal("rejected without a reason")
 			}
 			return

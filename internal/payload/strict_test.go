@@ -73,10 +73,10 @@ func TestInvalidJSON(t *testing.T) {
 		"nesting of 20,000":            strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if ping, err := ParsePing([]byte(body), tax); err != error(ErrJSON) || !reflect.DeepEqual(ping, Ping{}) {
+			if ping, err := ParsePing([]byte(body), tax); !errors.Is(err, ErrJSON) || !reflect.DeepEqual(ping, Ping{}) {
 				t.Errorf("ParsePing: got %+v, %v", ping, err)
 			}
-			if _, err := ParsePost([]byte(body)); err != error(ErrJSON) {
+			if _, err := ParsePost([]byte(body)); !errors.Is(err, ErrJSON) {
 				t.Errorf("ParsePost: got error %v", err)
 			}
 		})
