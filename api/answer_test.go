@@ -45,10 +45,11 @@ func TestResponsesAreWrittenAsJSON(t *testing.T) {
 				Reason   string      `json:"reason"`
 			}{},
 		},
-		`{"status":"success","leadId":"ld_00000000000000000000000000","payout":45,"transactionId":"tx_AQ-_","hmacVerified":true,` +
+		`{"status":"success","leadId":"ld_00000000000000000000000000","payout":45,"currency":"GBP","sandbox":true,"transactionId":"tx_AQ-_","hmacVerified":true,` +
 			`"envelope":{"piiCiphertext":"+/8=","wrappedDek":"dg==","iv":"AQ==","authTag":"Ag=="}}`: {
 			appendPost(nil, &intake.PostResult{
 				LeadID:        uuid.Nil,
+				Sandbox:       true,
 				Payout:        money.Amount{Minor: 4500, Currency: money.GBP},
 				TransactionID: "tx_AQ-_",
 				HMACVerified:  true,
@@ -63,6 +64,8 @@ func TestResponsesAreWrittenAsJSON(t *testing.T) {
 				Status        string      `json:"status"`
 				LeadID        string      `json:"leadId"`
 				Payout        json.Number `json:"payout"`
+				Currency      string      `json:"currency"`
+				Sandbox       bool        `json:"sandbox,omitempty"`
 				TransactionID string      `json:"transactionId"`
 				HMACVerified  bool        `json:"hmacVerified"`
 				Envelope      struct {

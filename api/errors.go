@@ -14,21 +14,24 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// errorBody is the body of an error response, as in the specification.
+// errorBody is the body of an error response, as in the specification and decision 64.
 type errorBody struct {
-	OK          bool           `json:"ok"`
-	Message     string         `json:"message"`
-	Errors      []apperr.Field `json:"errors,omitempty"`
-	LeadID      string         `json:"leadId,omitempty"`
-	DeliveredAt string         `json:"deliveredAt,omitempty"`
+	OK          bool              `json:"ok"`
+	Message     string            `json:"message"`
+	Code        apperr.PublicCode `json:"code"`
+	Errors      []apperr.Field    `json:"errors,omitempty"`
+	Detail      *apperr.Detail    `json:"detail,omitempty"`
+	LeadID      string            `json:"leadId,omitempty"`
+	DeliveredAt string            `json:"deliveredAt,omitempty"`
+	RequestID   string            `json:"requestId"`
 }
 
 // Errors of the HTTP layer itself.
 var (
-	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large")
-	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found")
-	errNotPost  = apperr.New(apperr.Invalid, "method", "Method Not Allowed")
-	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
+	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large").WithPublicCode(apperr.BodyTooLarge)
+	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found").WithPublicCode(apperr.URLNotFound)
+	errNotPost  = apperr.New(apperr.Invalid, "method", "Method Not Allowed").WithPublicCode(apperr.MethodNotAllowed)
+	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout").WithPublicCode(apperr.RequestIncomplete)
 )
 
 func statusOf(f *apperr.Error) int {
@@ -39,16 +42,16 @@ func statusOf(f *apperr.Error) int {
 }
 
 // writeError sends an error response. An error that is not an *apperr.Error is logged, and
-// the partner receives only a general message with the request id.
+// the partner receives only a general message.
 func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	f := apperr.As(err)
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected error occurred in the service")
 	}
 	rec.Outcome, rec.Cause = f.Reason, errors.Unwrap(f)
-	body := errorBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
-	if f.Code == apperr.Internal {
-		body.Message += " (request " + rec.IDText + ")"
+	body := errorBody{
+		Message: f.Message, Code: cmp.Or(f.PublicCode, apperr.InternalError), Errors: f.Fields, Detail: f.Detail,
+		LeadID: f.LeadID, RequestID: rec.IDText,
 	}
 	if !f.DeliveredAt.IsZero() {
 		body.DeliveredAt = string(clock.AppendMillis(nil, f.DeliveredAt))
@@ -59,7 +62,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	}
 	answer, err := json.Marshal(body)
 	if err != nil { // cannot happen with this struct
-		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service"}`)
+		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service","code":"internal_error","requestId":"` + rec.IDText + `"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
 	write(c, rec, statusOf(f))

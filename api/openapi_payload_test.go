@@ -14,13 +14,16 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
+// requestID is the ID in the examples of responses.
+const requestID = "rq_01KDY9W27CEFVVVX9QRHKJ8E9C"
+
 // requestError validates a request body against the document and returns the error.
 func requestError(contract *testkit.Contract, path, body string) error {
 	req := httptest.NewRequest(http.MethodPost, path, nil)
 	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{
-		"X-Request-Id": {"rq_01KDY9W27CEFVVVX9QRHKJ8E9C"}, "Allow": {"POST"}, "Content-Type": {"application/json"},
+		"X-Request-Id": {requestID}, "Allow": {"POST"}, "Content-Type": {"application/json"},
 	}}
-	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed"}`), true)
+	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed","code":"method_not_allowed","requestId":"`+requestID+`"}`), true)
 }
 
 // parsers returns the service's own parsers for pings and posts.

@@ -38,15 +38,15 @@ func TestPanicReturns500WithRequestID(t *testing.T) {
 	for _, endpoint := range []string{"ping", "post"} {
 		a := s.send(base(p.Required, endpoint), leastPing)
 		var rejection struct {
-			OK      *bool
-			Message string
+			OK              *bool
+			Code, RequestID string
 		}
 		if err := json.Unmarshal(a.Body.Bytes(), &rejection); err != nil {
 			t.Fatal(err)
 		}
 		id := a.Header().Get("X-Request-Id")
 		if a.Code != http.StatusInternalServerError || rejection.OK == nil || *rejection.OK ||
-			!strings.HasPrefix(id, "rq_") || !strings.Contains(rejection.Message, id) {
+			!strings.HasPrefix(id, "rq_") || rejection.RequestID != id || rejection.Code != "internal_error" {
 			t.Errorf("%s: got %d %s, request %s", endpoint, a.Code, a.Body, id)
 		}
 		var all strings.Builder

@@ -24,10 +24,11 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 		return err
 	}
 	r, err := s.Intake.Ping(intake.PingRequest{
-		ID:      rec.ID,
-		Slug:    slug,
-		Address: clientaddr.GroupAddr(rec.Client),
-		Body:    rec.Body,
+		ID:              rec.ID,
+		Slug:            slug,
+		Address:         clientaddr.GroupAddr(rec.Client),
+		Body:            rec.Body,
+		ContentEncoding: c.Request.Header.Get("Content-Encoding"),
 	})
 	rec.Partner = r.Quote.Partner
 	if err != nil {

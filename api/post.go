@@ -23,10 +23,11 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 	}
 	h := c.Request.Header
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
-		ID:      rec.ID,
-		Slug:    slug,
-		Address: clientaddr.GroupAddr(rec.Client),
-		Body:    rec.Body,
+		ID:              rec.ID,
+		Slug:            slug,
+		Address:         clientaddr.GroupAddr(rec.Client),
+		Body:            rec.Body,
+		ContentEncoding: h.Get("Content-Encoding"),
 		Headers: signing.Headers{
 			Timestamp: h["X-Timestamp"],
 			Signature: h["X-Signature-Sha256"],
@@ -49,10 +50,10 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 
 // appendPost appends the response to a stored or replayed post, without line breaks:
 //
-//	{"status":"success","leadId":"ld_…","payout":45.6,"transactionId":"tx_…","hmacVerified":true,
+//	{"status":"success","leadId":"ld_…","payout":45.6,"currency":"GBP","transactionId":"tx_…","hmacVerified":true,
 //	"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
 //
-// It can have warnings (see appendWarnings).
+// A sandbox lead also has "sandbox":true, after the currency. There can be warnings (see appendWarnings).
 //
 // payout is in major units of the quote's currency. The parts of the envelope are in
 // padded base64.
@@ -61,7 +62,13 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 	b = id.Append(b, id.Lead, r.LeadID)
 	b = append(b, `","payout":`...)
 	b = money.AppendDecimal(b, r.Payout.Minor)
-	b = append(b, `,"transactionId":"`...)
+	b = append(b, `,"currency":"`...)
+	b = append(b, r.Payout.Currency.String()...)
+	if r.Sandbox {
+		b = append(b, `","sandbox":true,"transactionId":"`...)
+	} else {
+		b = append(b, `","transactionId":"`...)
+	}
 	b = append(b, r.TransactionID...)
 	b = append(b, `","hmacVerified":`...)
 	b = strconv.AppendBool(b, r.HMACVerified)

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/evidence"
+	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/snapshot"
@@ -31,11 +32,20 @@ type service struct {
 	lines   *testkit.Log // the service's log and the access log
 	signing *evidence.Keys
 	keys    *snapshot.Watcher // loads the published keys
+
+	t        testing.TB
+	contract *testkit.Contract
 }
 
 // newService returns a service with one clock for the API and one for intake. A nil clock means
 // the platform's clock, which stands still.
 func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock) *service {
+	t.Helper()
+	return newLimitedService(t, p, apiClock, intakeClock, intake.Settings{MatchFailures: 1})
+}
+
+// newLimitedService is like newService, but has other limits.
+func newLimitedService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock, limits intake.Settings) *service {
 	t.Helper()
 	if apiClock == nil {
 		apiClock = p.Time
@@ -44,11 +54,12 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 	if intakeClock != nil {
 		parts.Clock = intakeClock
 	}
+	limits.DefaultMode = models.SigningRequired
 	log, lines := testkit.NewLog()
 	signing := evidence.NewKeys(p.DB.DB, p.Keys, p.Time)
 	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
 	handler, err := api.New(api.Options{
-		Intake:       intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
+		Intake:       intake.New(parts, limits),
 		Partners:     p.Partners,
 		Taxonomy:     p.Card.Get().Taxonomy,
 		Markets:      p.Card.Get().Markets,
@@ -66,6 +77,7 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 	}
 	return &service{
 		Platform: p, handler: handler, lines: lines, signing: signing, keys: snapshot.NewWatcher(p.DB.Pool, log, published),
+		t: t, contract: newContract(t),
 	}
 }
 
@@ -86,9 +98,20 @@ func (s *service) sign(secret string, at time.Time, path, body string) *httptest
 	return s.serve(r)
 }
 
+// serve handles a request. If the response is an error, it must match the OpenAPI document, which includes
+// that its code is listed and its requestId is the X-Request-Id.
 func (s *service) serve(r *http.Request) *httptest.ResponseRecorder {
+	s.t.Helper()
 	answer := httptest.NewRecorder()
 	s.handler.ServeHTTP(answer, r)
+	if answer.Code >= http.StatusBadRequest && r.URL.Path != pack.KeyPath && !strings.HasPrefix(r.URL.Path, "/partner/") {
+		if r.Method == http.MethodHead {
+			answer.Body.Reset() // as net/http does
+		}
+		if err := s.contract.ValidateExchange(r, nil, answer.Result(), answer.Body.Bytes(), false); err != nil {
+			s.t.Error(err)
+		}
+	}
 	return answer
 }
 

@@ -41,7 +41,7 @@ func TestReferenceStatesBodyLimits(t *testing.T) {
 	components := loadDocument(t).Components
 	for name, text := range map[string]string{
 		"response": *components.Responses["TooLarge"].Value.Description,
-		"example":  components.Examples["TooLarge"].Value.Summary,
+		"examples": components.Examples["TooLarge"].Value.Summary + components.Examples["UnidentifiedTooLarge"].Value.Summary,
 		"info":     loadDocument(t).Info.Description,
 	} {
 		for _, limit := range []int{api.MaxBody, unidentified} {

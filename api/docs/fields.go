@@ -105,13 +105,15 @@ func typeOf(schema node) string {
 // that, so the page lists them in a section of their own.
 const maxListed = 10
 
-// rules returns a field's description, followed by its allowed values, its maximum length or number of
-// keys, and its default. All other rules are part of the description.
+// rules returns a field's description, followed by its values, its maximum length or number of keys, and
+// its default. All other rules are part of the description.
 func rules(schema node) []span {
 	text := oneLine(schema.text("description"))
-	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed &&
-		!strings.Contains(text, "`"+values[0]+"`") {
-		text += " One of `" + strings.Join(values, "`, `") + "`."
+	for _, list := range []struct{ key, intro string }{{"enum", "One of"}, {"x-extensible-enum", "Currently one of"}} {
+		if values := texts(schema.get(list.key)); len(values) > 1 && len(values) <= maxListed &&
+			!strings.Contains(text, "`"+values[0]+"`") {
+			text += " " + list.intro + " `" + strings.Join(values, "`, `") + "`."
+		}
 	}
 	if value := schema.text("const"); value != "" && !strings.Contains(text, "`"+value+"`") {
 		text += " Always `" + value + "`."

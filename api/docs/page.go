@@ -23,6 +23,7 @@ type generalPage struct {
 	Errors      []errorRow
 	ErrorBodies []sample
 	ErrorFields []fieldRow
+	CodeLists   []codeList
 	Currencies  []block
 	Categories  []industryGroup
 }
@@ -77,11 +78,26 @@ type sample struct {
 // Tokens splits the JSON into parts that are shown in different colours.
 func (s sample) Tokens() []token { return tokens(s.JSON) }
 
-// errorRow is one cause of an error and its fix.
+// errorRow is one cause of an error and its fix. ID is the anchor of the code. It is empty if another row
+// has the same code and is listed first.
 type errorRow struct {
-	Status, Message string
-	Where           []string
-	Cause, Fix      []span
+	Status, Message, Code, ID string
+
+	Where      []string
+	Cause, Fix []span
+}
+
+// codeList is a list of the codes in a part of a response, such as warnings.
+type codeList struct {
+	ID, Title string
+	Text      []span
+	Codes     []codeRow
+}
+
+type codeRow struct {
+	ID, Code   string
+	Cause, Fix []span
+	Example    string // JSON
 }
 
 type industryGroup struct {
@@ -119,10 +135,15 @@ func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 		PingBody:    components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
 		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").text("transactionId"),
 	}
-	for _, name := range []string{"InvalidPost", "ExpiredAfterDelivery"} {
+	for _, name := range []string{"InvalidPost", "InvalidJSON", "ExpiredAfterDelivery"} {
 		page.ErrorBodies = append(page.ErrorBodies, newSample(components.get("examples", name)))
 	}
 	page.ErrorFields = fieldRows("errors[].", components.get("schemas", "FieldError"))
+	page.CodeLists = []codeList{
+		newCodeList("field", "Field codes", components.get("schemas", "FieldCode")),
+		newCodeList("json", "Reasons of invalid JSON", components.get("schemas", "JSONReason")),
+		newCodeList("warning", "Warning codes", components.get("schemas", "WarningCode")),
+	}
 	page.Categories = industryGroups(components.get("schemas", "IndustrySlug"))
 	for _, e := range endpoints(doc.get("paths")) {
 		if len(e.Answer.Samples) > 0 {
@@ -251,6 +272,12 @@ func errorRows(paths node) []errorRow {
 		rows[i].Where = slices.Compact(rows[i].Where)
 	}
 	slices.SortStableFunc(rows, func(a, b errorRow) int { return cmp.Compare(a.Status, b.Status) })
+	first := map[string]bool{}
+	for i, row := range rows {
+		if !first[row.Code] {
+			first[row.Code], rows[i].ID = true, "error-"+row.Code
+		}
+	}
 	return rows
 }
 
@@ -258,15 +285,27 @@ func errorRows(paths node) []errorRow {
 // description is the fix.
 func newErrorRow(status string, example node) errorRow {
 	return errorRow{
-		Status: status, Message: example.get("value").text("message"),
+		Status: status, Message: example.get("value").text("message"), Code: example.get("value").text("code"),
 		Cause: spans(example.text("summary")), Fix: spans(example.text("description")),
 	}
+}
+
+// newCodeList reads the codes of a schema. The anchors of the codes start with prefix.
+func newCodeList(prefix, title string, schema node) codeList {
+	list := codeList{ID: prefix + "-codes", Title: title, Text: spans(schema.text("description"))}
+	for code, value := range schema.get("x-values").entries() {
+		list.Codes = append(list.Codes, codeRow{
+			ID: prefix + "-" + code, Code: code, Cause: spans(value.text("cause")), Fix: spans(value.text("fix")),
+			Example: value.get("example").json(""),
+		})
+	}
+	return list
 }
 
 func industryGroups(slugs node) []industryGroup {
 	var groups []industryGroup
 	var all []string
-	for slug := range slugs.get("enum").items() {
+	for slug := range slugs.get("x-extensible-enum").items() {
 		all = append(all, slug.at.Value)
 	}
 	for category := range slugs.get("x-categories").items() {

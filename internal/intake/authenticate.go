@@ -43,7 +43,7 @@ func (in *Intake) authenticateOwn(p post) (who owner, err error) {
 	who.secret, err = in.checkSignature(p, p.base, nil)
 	if errors.Is(err, signing.ErrSignature) {
 		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
-			err = errTooMany.Retry(wait)
+			err = errTooManyInvalid.Retry(wait)
 		}
 	}
 	return who, err
@@ -63,7 +63,7 @@ func (p post) ownAccount() *partners.Account {
 
 func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
 	if ok, wait := in.wrongSignatures.left(p.Address, p.start); !ok {
-		return owner{}, errTooMany.Retry(wait)
+		return owner{}, errTooManyInvalid.Retry(wait)
 	}
 	who, err := in.findOwner(ctx, p)
 	switch {

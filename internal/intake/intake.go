@@ -31,19 +31,36 @@ import (
 
 // Errors for rejected requests, with the specification's messages.
 var (
-	ErrUnknownSlug   = apperr.New(apperr.NotFound, "unknown_partner", "Not Found")
-	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format")
-	errQuoteOwner    = apperr.New(apperr.Invalid, "quote_owner", "Invalid transactionId format")
-	errExpired       = apperr.New(apperr.Expired, "expired", "Transaction has expired")
-	errInactive      = apperr.New(apperr.Forbidden, string(models.OutcomeInactive), "Account is not active")
-	errDelivered     = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered")
-	errNoWrapper     = apperr.New(apperr.Unavailable, "no_key_wrapper",
-		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
-	errNotStored     = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
-	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large")
-	errNotLoaded     = apperr.New(apperr.Unavailable, "not_loaded",
-		"The prices are not loaded yet. Send the ping again.").Retry(retryAfter)
-	errTooMany = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
+	ErrUnknownSlug   = apperr.New(apperr.NotFound, "unknown_partner", "Not Found").WithPublicCode(apperr.BaseURLUnknown)
+	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format").
+				WithPublicCode(apperr.TransactionInvalid)
+	errQuoteOwner = errTransactionID.WithReason("quote_owner")
+	errInactive   = apperr.New(apperr.Forbidden, string(models.OutcomeInactive), "Account is not active").
+			WithPublicCode(apperr.AccountInactive)
+	errNoWrapper = apperr.New(apperr.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").
+			WithPublicCode(apperr.EncryptionKeyMissing).Retry(retryAfter)
+	errNotStored = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").
+			WithPublicCode(apperr.OutcomeUnknown).Retry(retryAfter)
+	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large").
+				WithPublicCode(apperr.UnidentifiedBodyTooLarge)
+	errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded", "The prices are not loaded yet. Send the ping again.").
+			WithPublicCode(apperr.ServiceUnavailable).Retry(retryAfter)
+	errTooMany        = apperr.New(apperr.TooMany, "too_many", "Too Many Requests").WithPublicCode(apperr.RateLimited)
+	errTooManyInvalid = errTooMany.WithPublicCode(apperr.TooManyInvalidSignatures)
+)
+
+// Errors for posts whose quote has expired, or whose transaction already has a lead. The variants of an
+// error have different public codes, and are equal for errors.Is.
+var (
+	errExpired          = apperr.New(apperr.Expired, "expired", "Transaction has expired").WithPublicCode(apperr.TransactionExpired)
+	errExpiredDelivered = errExpired.WithPublicCode(apperr.TransactionExpiredDelivered)
+	errExpiredUnsigned  = errExpired.WithPublicCode(apperr.TransactionExpiredUnsigned)
+	errExpiredUnknown   = errExpired.WithPublicCode(apperr.TransactionExpiredUnknown).Retry(retryAfter)
+
+	errDelivered = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered").
+			WithPublicCode(apperr.TransactionDelivered)
+	errDeliveredByOther  = errDelivered.WithPublicCode(apperr.TransactionDeliveredByOther)
+	errDeliveredUnsigned = errDelivered.WithPublicCode(apperr.TransactionDeliveredUnsigned)
 )
 
 // retryAfter is the usual value of the Retry-After header, for example in responses with status 503

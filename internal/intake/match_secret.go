@@ -24,7 +24,7 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 		ok, wait = in.unmatchedSites.left(clientaddr.Site(p.Address), p.start)
 	}
 	if !ok {
-		return owner{}, errTooMany.Retry(wait)
+		return owner{}, errTooManyInvalid.Retry(wait)
 	}
 	gate, ok := in.enterMatch(ctx, matchedBefore)
 	if !ok {

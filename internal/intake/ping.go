@@ -24,10 +24,11 @@ const usualToken = 128
 
 // PingRequest is a ping as it was received. Body is not used after Ping has returned.
 type PingRequest struct {
-	ID      uuid.UUID
-	Slug    string     // of the base URL; "" for the shared base URL
-	Address netip.Addr // of the client, grouped by clientaddr
-	Body    []byte
+	ID              uuid.UUID
+	Slug            string     // of the base URL; "" for the shared base URL
+	Address         netip.Addr // of the client, grouped by clientaddr
+	Body            []byte
+	ContentEncoding string // the header; compression is not supported
 }
 
 // PingResult is the result of a valid ping.
@@ -74,7 +75,8 @@ func (in *Intake) readPing(req PingRequest, card *ratecard.CompiledVersion, now 
 	if ok, wait := rate.take(req.Address, now); !ok {
 		return payload.Ping{}, errTooMany.Retry(wait)
 	}
-	return payload.ParsePing(req.Body, card.Taxonomy)
+	ping, err := payload.ParsePing(req.Body, card.Taxonomy)
+	return ping, payload.WithContentEncoding(err, req.ContentEncoding)
 }
 
 func (in *Intake) price(

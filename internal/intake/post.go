@@ -113,6 +113,8 @@ func (p authenticated) checkQuote() error {
 		p.quote.Partner == uuid.Nil && partner.Price.InEffect(p.quote.IssuedAt()),
 		p.quote.Sandbox && account != nil && !account.Sandbox:
 		return errQuoteOwner
+	case expired && p.owner.secret == nil:
+		return errExpiredUnsigned
 	case expired:
 		return errExpired
 	}

@@ -15,11 +15,12 @@ import (
 
 // PostRequest is a post as it was received. Body is not used after Post has returned.
 type PostRequest struct {
-	ID      uuid.UUID
-	Slug    string     // of the base URL; "" for the shared base URL
-	Address netip.Addr // of the client, grouped by clientaddr
-	Headers signing.Headers
-	Body    []byte
+	ID              uuid.UUID
+	Slug            string     // of the base URL; "" for the shared base URL
+	Address         netip.Addr // of the client, grouped by clientaddr
+	Headers         signing.Headers
+	Body            []byte
+	ContentEncoding string // the header; compression is not supported
 }
 
 // post is a parsed post whose signature has not been verified. It is immutable. All checks of a post use
@@ -62,6 +63,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 	}
 	p.taxonomy = card.Taxonomy
 	p.payload, p.payloadErr = payload.ParsePost(req.Body)
+	p.payloadErr = payload.WithContentEncoding(p.payloadErr, req.ContentEncoding)
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)
 	return p, nil
 }

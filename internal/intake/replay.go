@@ -33,8 +33,10 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	receipt, err := in.find(ctx, p)
 	f := apperr.As(err)
 	switch {
+	case err == nil && errors.Is(p.quoteErr, quote.ErrExpired) && p.owner.secret == nil:
+		return PostResult{}, errExpiredUnsigned
 	case err == nil && errors.Is(p.quoteErr, quote.ErrExpired):
-		return PostResult{}, withDeliveredLead(errExpired, p.owner, receipt)
+		return PostResult{}, withLead(errExpiredDelivered, receipt)
 	case err == nil:
 		result, err := in.newResult(p)
 		if err != nil {
@@ -44,7 +46,7 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	case f != nil && f.Code == apperr.NotFound:
 		return PostResult{}, rejection
 	case errors.Is(rejection, errExpired):
-		return PostResult{}, errExpired.Retry(retryAfter)
+		return PostResult{}, errExpiredUnknown
 	}
 	return PostResult{}, errNotStored.WithCause(err)
 }
@@ -74,24 +76,24 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 }
 
 // replay handles a post for a transaction that already has a lead. If its partner and body are the
-// same as in the first post, it gets the first result again. Otherwise it gets a 409 (decision 3).
+// same as in the first post, it gets the first result again. Otherwise it gets a 409, with the lead if it
+// is a signed post of the same partner (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
-	if receipt.PartnerID != p.owner.account.Partner.ID {
-		return PostResult{}, errDelivered
+	ours := receipt.PartnerID == p.owner.account.Partner.ID
+	switch {
+	case ours && in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest):
+		result.Replayed = true
+		return result.withReceipt(receipt), nil
+	case p.owner.secret == nil:
+		return PostResult{}, errDeliveredUnsigned
+	case ours:
+		return PostResult{}, withLead(errDelivered, receipt)
 	}
-	if !in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest) {
-		return PostResult{}, withDeliveredLead(errDelivered, p.owner, receipt)
-	}
-	result.Replayed = true
-	return result.withReceipt(receipt), nil
+	return PostResult{}, errDeliveredByOther
 }
 
-// withDeliveredLead adds the delivered lead to a rejection, if the post has a verified
-// signature (decision 3).
-func withDeliveredLead(f *apperr.Error, who owner, r leads.Receipt) error {
-	if who.secret == nil {
-		return f
-	}
+// withLead adds the delivered lead to a rejection. The post must have a verified signature (decision 3).
+func withLead(f *apperr.Error, r leads.Receipt) error {
 	found := f.WithFields()
 	found.LeadID, found.DeliveredAt = id.Format(id.Lead, r.LeadID), r.ReceivedAt
 	return found

@@ -14,6 +14,7 @@ import (
 // PostResult is the result of an accepted post.
 type PostResult struct {
 	LeadID        uuid.UUID
+	Sandbox       bool // the lead is a sandbox lead
 	Payout        money.Amount
 	TransactionID string
 	HMACVerified  bool
@@ -44,6 +45,6 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 }
 
 func (r PostResult) withReceipt(receipt leads.Receipt) PostResult {
-	r.LeadID, r.Payout, r.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
+	r.LeadID, r.Sandbox, r.Payout, r.Envelope = receipt.LeadID, receipt.Sandbox, receipt.Payout, receipt.Envelope
 	return r
 }

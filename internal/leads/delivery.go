@@ -35,6 +35,7 @@ type Delivery struct {
 type Receipt struct {
 	LeadID     uuid.UUID
 	PartnerID  uuid.UUID
+	Sandbox    bool
 	Payout     money.Amount
 	ReceivedAt time.Time
 	Envelope   envelope.Envelope // without the salt
@@ -58,8 +59,8 @@ func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)
 	l := &d.Lead
 	return Receipt{
-		LeadID: l.ID, attemptID: l.AttemptID, PartnerID: l.PartnerID, Payout: money.Amount{Minor: l.PriceMinor, Currency: currency},
-		ReceivedAt: l.ReceivedAt, BodyDigest: d.Key.BodyDigest,
+		LeadID: l.ID, attemptID: l.AttemptID, PartnerID: l.PartnerID, Sandbox: l.Sandbox,
+		Payout: money.Amount{Minor: l.PriceMinor, Currency: currency}, ReceivedAt: l.ReceivedAt, BodyDigest: d.Key.BodyDigest,
 		Envelope: envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Wrapped: d.Key.WrappedKey},
 	}, err
 }

@@ -29,7 +29,7 @@ const (
 var (
 	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no documentation link to revoke.")
 	// errUnknownLink does not reveal why a token is not valid.
-	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
+	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found").WithPublicCode(apperr.URLNotFound)
 )
 
 // CreatedLink is a new link and its token. The token is not stored.
@@ -124,7 +124,8 @@ func unavailable(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {
 		return apperr.Wrap(err, apperr.Unavailable, "database",
-			"This page is temporarily unavailable. Try again in a few seconds.").Retry(linkRetry)
+			"This page is temporarily unavailable. Try again in a few seconds.").
+			WithPublicCode(apperr.ServiceUnavailable).Retry(linkRetry)
 	}
 	return err
 }

@@ -20,12 +20,17 @@ const Tolerance = 300 * time.Second
 
 // These are the errors that the specification defines for signatures. All have status 401.
 var (
-	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
-	ErrSignature   = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
-	ErrNoTimestamp = apperr.New(apperr.Unauthorized, "timestamp_missing",
-		"Missing X-Timestamp header for replay attack protection")
-	ErrTimestampFormat = apperr.New(apperr.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format")
-	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
+	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing",
+		"Missing required X-Signature-SHA256 header").WithPublicCode(apperr.SignatureMissing)
+	ErrSignature = apperr.New(apperr.Unauthorized, "signature",
+		"Invalid HMAC SHA-256 signature").WithPublicCode(apperr.SignatureInvalid)
+	errSignatureFormat = ErrSignature.WithPublicCode(apperr.SignatureMalformed)
+	ErrNoTimestamp     = apperr.New(apperr.Unauthorized, "timestamp_missing",
+		"Missing X-Timestamp header for replay attack protection").WithPublicCode(apperr.TimestampMissing)
+	ErrTimestampFormat = apperr.New(apperr.Unauthorized, "timestamp_format",
+		"Invalid X-Timestamp header format").WithPublicCode(apperr.TimestampMalformed)
+	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window",
+		"Timestamp outside allowed 300s tolerance window").WithPublicCode(apperr.TimestampOutsideWindow)
 )
 
 // Headers contains the header values as sent, with one entry per occurrence.
@@ -65,7 +70,7 @@ func Check(h Headers, now time.Time) (Claim, error) {
 	}
 	mac, ok := ParseSignature(h)
 	if !ok {
-		return claim, ErrSignature
+		return claim, errSignatureFormat
 	}
 	claim.mac = mac
 	return claim, nil

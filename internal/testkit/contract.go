@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,9 @@ import (
 // Contract checks requests and responses against the OpenAPI document. It is safe for concurrent
 // use.
 //
-// In one way, it is stricter than the document: it reports undocumented fields in a response. Partners
-// must ignore such fields, but the service must not send them.
+// It is stricter than the document, because partners must ignore fields and values that they do not know,
+// but the service must document them. In a response, it reports undocumented fields, and in requests and
+// responses, values that are not in a list of the document.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -67,9 +69,10 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// The function strict adds the rules in x-validation to the schemas of the OpenAPI document. If a field
-// is only an alternative to another field, strict removes its schema, because the service reads such a
-// field only if the other one is missing.
+// The function strict adds the rules in x-validation to the schemas of the OpenAPI document, and turns
+// the lists in x-extensible-enum and x-values into enums. If a field is only an alternative to another
+// field, strict removes its schema, because the service reads such a field only if the other one is
+// missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
@@ -92,7 +95,28 @@ func strict(document []byte) ([]byte, error) {
 		maps.Copy(schema, rules)
 		delete(schema, "x-validation")
 	}
+	closeLists(doc)
 	return json.Marshal(doc)
+}
+
+// closeLists turns each list of values in the document that can grow into an enum.
+func closeLists(at any) {
+	switch at := at.(type) {
+	case map[string]any:
+		if list, ok := at["x-extensible-enum"]; ok {
+			at["enum"] = list
+		}
+		if values, ok := at["x-values"].(map[string]any); ok {
+			at["enum"] = slices.Sorted(maps.Keys(values))
+		}
+		for _, child := range at {
+			closeLists(child)
+		}
+	case []any:
+		for _, child := range at {
+			closeLists(child)
+		}
+	}
 }
 
 // closeAnswers forbids undocumented fields in every object in a response.
@@ -118,7 +142,7 @@ func closeAnswers(doc *openapi3.T) error {
 }
 
 // ValidateExchange checks a response against the document: the status, the headers, the media type and
-// the body. If the parameter valid is true, it also checks the request. Pass false for requests that
+// the body. A requestId in the body must be equal to the header X-Request-Id. If the parameter valid is true, it also checks the request. Pass false for requests that
 // are deliberately invalid. The bodies are separate arguments because those in req and resp have
 // already been read.
 //
@@ -138,6 +162,11 @@ func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *htt
 	}
 	if err := validateAnswer(in, resp, respBody); err != nil {
 		return fmt.Errorf("%s: answer: %w", exchange, err)
+	}
+	var rejection struct{ RequestID string }
+	if id := resp.Header.Get("X-Request-Id"); json.Unmarshal(respBody, &rejection) == nil && rejection.RequestID != "" &&
+		rejection.RequestID != id {
+		return fmt.Errorf("%s: the body has the requestId %s, and the header X-Request-Id is %s", exchange, rejection.RequestID, id)
 	}
 	return nil
 }

@@ -20,7 +20,13 @@ paths:
         required: true
         content:
           application/json:
-            schema: {type: object, required: [item], properties: {item: {type: string, maxLength: 4}, at: {type: string, format: date-time}}}
+            schema:
+              type: object
+              required: [item]
+              properties:
+                item: {type: string, maxLength: 4}
+                at: {type: string, format: date-time}
+                colour: {type: string, x-extensible-enum: [red, blue]}
       responses:
         '200': {$ref: '#/components/responses/Ordered'}
         '405': {$ref: '#/components/responses/PostOnly'}
@@ -49,7 +55,7 @@ components:
       description: No.
       content:
         application/json:
-          schema: {type: object, required: [message], properties: {message: {type: string, const: Not Found}}}
+          schema: {type: object, required: [message], properties: {message: {type: string, const: Not Found}, requestId: {type: string}}}
     Stock:
       description: Stock.
       headers: {ETag: {required: true, schema: {type: string}}}
@@ -58,7 +64,8 @@ components:
           schema: {type: object, required: [n], properties: {n: {type: integer}}}
   schemas:
     Sold: {type: object, required: [sold, price], properties: {sold: {type: boolean, const: true}, price: {type: number}}}
-    Out: {type: object, required: [sold], properties: {sold: {type: boolean, const: false}}}
+    Out: {type: object, required: [sold], properties: {sold: {type: boolean, const: false}, reason: {$ref: '#/components/schemas/Reason'}}}
+    Reason: {type: string, x-values: {late: {cause: Late.}, gone: {cause: Gone.}}}
 `
 
 func TestValidateExchange(t *testing.T) {
@@ -68,6 +75,7 @@ func TestValidateExchange(t *testing.T) {
 	}
 	const order, sold = `{"item":"book"}`, `{"sold":true,"price":4.35}`
 	counted := http.Header{"X-Count": {"1"}, "Content-Type": {"application/json; charset=utf-8"}}
+	identified := http.Header{"X-Request-Id": {"rq_1"}, "Content-Type": {"application/json"}}
 	tagged := http.Header{"Etag": {`"1"`}, "Content-Type": {"application/json"}}
 	for _, c := range []struct {
 		name              string
@@ -79,6 +87,10 @@ func TestValidateExchange(t *testing.T) {
 		want              string // part of the error; "" if the exchange is valid
 	}{
 		{"sold", "POST", "/orders/x", order, true, 200, counted, sold, ""},
+		{"sold out with a reason", "POST", "/orders/x", order, true, 200, counted, `{"sold":false,"reason":"gone"}`, ""},
+		{"an undocumented reason", "POST", "/orders/x", order, true, 200, counted, `{"sold":false,"reason":"lost"}`, "one of"},
+		{"a documented colour", "POST", "/orders/x", `{"item":"b","colour":"red"}`, true, 200, counted, sold, ""},
+		{"an undocumented colour", "POST", "/orders/x", `{"item":"b","colour":"pink"}`, true, 200, counted, sold, "request:"},
 		{"sold out", "POST", "/orders/x", order, true, 200, counted, `{"sold":false}`, ""},
 		{"four characters, eight bytes and surrogate pairs", "POST", "/orders/x", `{"item":"😀😀😀😀"}`, true, 200,
 			counted, sold, ""},
@@ -108,6 +120,8 @@ func TestValidateExchange(t *testing.T) {
 		{"another method without Allow", "DELETE", "/orders/x", "", false, 405, http.Header{}, "", "Allow"},
 		{"HEAD where there is only POST", "HEAD", "/orders/x", "", false, 405, http.Header{"Allow": {"POST"}}, "", ""},
 		{"another path", "POST", "/order", order, false, 404, tagged, `{"message":"Not Found"}`, ""},
+		{"the request's ID", "POST", "/order", order, false, 404, identified, `{"message":"Not Found","requestId":"rq_1"}`, ""},
+		{"another request's ID", "POST", "/order", order, false, 404, identified, `{"message":"Not Found","requestId":"rq_2"}`, "rq_2"},
 		{"another path, found", "POST", "/order", order, false, 200, counted, sold, "status"},
 		{"a trailing slash", "GET", "/stock/", "", false, 404, tagged, `{"message":"Not Found"}`, ""},
 		{"stock", "GET", "/stock", "", true, 200, tagged, `{"n":1}`, ""},

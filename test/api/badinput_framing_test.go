@@ -134,6 +134,12 @@ func badTargets(t *testing.T, n *node.Node) {
 		bare("an invalid version", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
 		bare("a later version", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
 		bare("not HTTP", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
+		bare("no host", target("", "POST /api/lead/ping HTTP/1.1\r\nContent-Length: 0\r\n\r\n"), http.StatusBadRequest),
+		bare("an unknown expectation", node.RawRequest{
+			Path:    "/api/lead/ping",
+			Headers: []string{"Expect: " + node.Marker},
+			Body:    node.MinimalPing,
+		}, http.StatusExpectationFailed),
 		bare("two hosts", node.RawRequest{
 			Body:    node.MinimalPing,
 			Line:    "POST /api/lead/ping HTTP/1.1",

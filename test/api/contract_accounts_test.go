@@ -37,7 +37,7 @@ func accountSelection(t *testing.T, n *node.Node) {
 			stored: node.OneLead,
 		}
 	}
-	rejected := func(name string, by func(*node.Node) node.Partner, path, body, message string, change ...func(*node.Request)) scenario {
+	rejected := func(name string, by func(*node.Node) node.Partner, path, body string, r spec.Rejection, change ...func(*node.Request)) scenario {
 		return scenario{
 			name:   name,
 			by:     by,
@@ -45,7 +45,7 @@ func accountSelection(t *testing.T, n *node.Node) {
 			body:   body,
 			change: change,
 			status: http.StatusUnauthorized,
-			want:   rejection(message),
+			want:   rejection(r),
 		}
 	}
 	play(t, n, []scenario{
@@ -102,11 +102,11 @@ func suspended(t *testing.T, n *node.Node) {
 	}
 	n.Stores(t, node.Nothing, func() {
 		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusForbidden ||
-			!strings.Contains(a.Body, spec.NotActive) {
+			!strings.Contains(a.Body, spec.NotActive.Start()) {
 			t.Errorf("signed: got %d %s", a.Status, a.Body)
 		}
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, tx)})
-		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.SignatureMissing) {
+		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.SignatureMissing.Start()) {
 			t.Errorf("unsigned: got %d %s", a.Status, a.Body)
 		}
 	})

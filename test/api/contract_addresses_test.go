@@ -33,7 +33,7 @@ func addresses(t *testing.T, n *node.Node) {
 	var rows []scenario
 	for _, path := range endpoints(n) {
 		for _, near := range []string{
-			path + "/", strings.Replace(path, "lead", "Lead", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
+			path + "/", strings.Replace(path, "/lead/", "/Lead/", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
 			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1), strings.Replace(path, "/", "/%2F", 1),
 			path + "/x", path + ".json", path + "%20", path + ";a=1", strings.Replace(path, "/lead/", "/lead/./", 1), "/x/.." + path,
 		} {
@@ -42,11 +42,16 @@ func addresses(t *testing.T, n *node.Node) {
 	}
 	for _, path := range []string{
 		"/", "/api", "/api/", "/api/lead", "/api/lead/", "/p", "/p/", "/p//api/lead/ping", "/p/" + n.Required.Slug, "/" + node.Marker,
-		"/p/" + node.Marker + "/api/lead/ping", "/p/" + node.Marker + "/api/lead/post", "/p/Harbour-Leads/api/lead/ping", "/p/harbour-leads%2F/api/lead/ping",
-		"/p/" + n.Required.ID.String() + "/api/lead/ping", "/p/" + n.Required.Accounts[0] + "/api/lead/ping",
 		"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars",
 	} {
 		rows = append(rows, notFound("POST", path))
+	}
+	for _, slug := range []string{node.Marker, "Harbour-Leads", "harbour-leads%2F", n.Required.ID.String(), n.Required.Accounts[0]} {
+		for _, endpoint := range []string{"ping", "post"} {
+			row := notFound("POST", "/p/"+slug+"/api/lead/"+endpoint)
+			row.want = rejection(spec.UnknownBaseURL)
+			rows = append(rows, row)
+		}
 	}
 	for _, path := range []string{"/", "/docs/", "/Docs", "/api/industries/", "/openapi.json", "/robots.txt",
 		"/metrics", "/debug/pprof/", "/readyz"} {

@@ -138,7 +138,7 @@ func sandboxed(t *testing.T, n *node.Node) {
 		by:     func(*node.Node) node.Partner { return p },
 		body:   node.MinimalPost,
 		status: http.StatusOK,
-		want:   []string{`"status":"success"`},
+		want:   []string{`"status":"success"`, `"currency":"GBP","sandbox":true`},
 		stored: node.Stored{Leads: 1, Consents: 1, Events: 1},
 	}})
 
@@ -150,7 +150,7 @@ func sandboxed(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Stored{}, func() {
 		testkit.Eventually(t, time.Minute, "a sandbox quote is rejected for a live account", func() bool {
 			a := n.Post(t, p, node.WithTransaction(live, tx)) // 401 until the node knows the account
-			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID)
+			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID.Start())
 		})
 	})
 	if l := n.Lead(t, n.Deliver(t, p, live).LeadID); l.Price == 0 || l.Accrued != l.Price {

@@ -222,10 +222,10 @@ func pingRejections(t *testing.T, n *node.Node) {
 			path:   "/api/lead/ping",
 			body:   body,
 			status: http.StatusBadRequest,
-			want:   rejection(spec.InvalidJSON),
+			want:   invalidBody(),
 		}
 		if entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPing + `","errors":[` + entries[0]}, entries...)
+			s.want = append([]string{spec.InvalidPing.Start() + `,"errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s

@@ -39,7 +39,7 @@ func everyField(t *testing.T, n *node.Node) {
 	n.Stores(t, node.OneLead, func() { a = n.Post(t, n.Required, node.WithTransaction(fullPost, ping.TransactionID)) })
 	d := node.Decode[node.Delivered](t, a)
 	if d.Status != "success" || !strings.HasPrefix(d.LeadID, "ld_") || d.Payout != ping.BidPrice ||
-		d.TransactionID != ping.TransactionID || !d.HMACVerified {
+		d.Currency != "EUR" || d.Sandbox || d.TransactionID != ping.TransactionID || !d.HMACVerified {
 		t.Errorf("got %s", a.Body)
 	}
 	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||

@@ -17,8 +17,8 @@ import (
 func postRejections(t *testing.T, n *node.Node) {
 	rejected := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
-		if s.want = rejection(spec.InvalidJSON); entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPost + `","errors":[` + entries[0]}, entries...)
+		if s.want = invalidBody(); entries != nil {
+			s.want = append([]string{spec.InvalidPost.Start() + `,"errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s
@@ -106,7 +106,7 @@ func transactions(t *testing.T, n *node.Node) {
 			by:     required,
 			body:   node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
 			status: http.StatusInternalServerError,
-			want:   []string{`(request rq_`},
+			want:   []string{`again.","code":"internal_error"}`},
 		},
 		badForm("not a transactionId", func(string) string { return node.Marker }),
 		badForm("empty", func(string) string { return "" }),

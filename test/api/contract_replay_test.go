@@ -83,15 +83,14 @@ func anotherBody(t *testing.T, n *node.Node) {
 	first := node.Decode[node.Delivered](t, n.Post(t, n.Off, body))
 	deliveredAt := n.Clock.Now()
 	n.Manual.Advance(time.Minute)
-	const message = `{"ok":false,"message":"` + spec.AlreadyDelivered + `"`
 	n.Stores(t, node.Nothing, func() {
 		// A body with an additional space counts as different.
 		other := n.Post(t, n.Off, body+" ")
-		if want := message + foundAgain(first, deliveredAt); other.Status != http.StatusConflict || other.Body != want {
+		if want := spec.AlreadyDelivered.Start() + foundAgain(first, deliveredAt); other.Status != http.StatusConflict || other.Rejection() != want {
 			t.Errorf("got %d %s, want %s", other.Status, other.Body, want)
 		}
 		unsigned := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/post", Body: body + " "})
-		if unsigned.Status != http.StatusConflict || unsigned.Body != message+"}" {
+		if unsigned.Status != http.StatusConflict || unsigned.Rejection() != spec.AlreadyDeliveredUnsigned.Body() {
 			t.Errorf("unsigned: got %d %s", unsigned.Status, unsigned.Body)
 		}
 	})
@@ -108,7 +107,7 @@ func anotherPartner(t *testing.T, n *node.Node) {
 	first := node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 	n.Stores(t, node.Nothing, func() {
 		a := n.Post(t, n.Off, body) // the same bytes, from a different partner
-		if a.Status != http.StatusConflict || a.Body != spec.Rejected(spec.AlreadyDelivered) {
+		if a.Status != http.StatusConflict || a.Rejection() != spec.AlreadyDeliveredByOther.Body() {
 			t.Errorf("got %d %s; %s belongs to another partner", a.Status, a.Body, first.LeadID)
 		}
 	})
@@ -121,14 +120,13 @@ func expiredAfterDelivery(t *testing.T, n *node.Node) {
 	deliveredAt := n.Clock.Now()
 	n.Manual.Advance(15*time.Minute + time.Millisecond)
 	n.Stores(t, node.Nothing, func() {
-		const message = `{"ok":false,"message":"` + spec.TransactionExpired + `"`
 		for name, sent := range map[string]string{"the same body": body, "another": body + " "} {
-			if a, want := n.Post(t, n.Off, sent), message+foundAgain(first, deliveredAt); a.Status != http.StatusBadRequest || a.Body != want {
+			if a, want := n.Post(t, n.Off, sent), spec.ExpiredAfterDelivery.Start()+foundAgain(first, deliveredAt); a.Status != http.StatusBadRequest || a.Rejection() != want {
 				t.Errorf("%s: got %d %s, want %s", name, a.Status, a.Body, want)
 			}
 		}
 		unsigned := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/post", Body: body})
-		if unsigned.Status != http.StatusBadRequest || unsigned.Body != message+"}" {
+		if unsigned.Status != http.StatusBadRequest || unsigned.Rejection() != spec.ExpiredUnsigned.Body() {
 			t.Errorf("unsigned: got %d %s", unsigned.Status, unsigned.Body)
 		}
 	})

@@ -30,9 +30,9 @@ func signatures(t *testing.T, n *node.Node) {
 		s.status, s.want, s.stored = http.StatusOK, []string{`"status":"success"`, `"hmacVerified":true`}, node.OneLead
 		rows = append(rows, s)
 	}
-	rejected := func(name, message string, change ...func(*node.Request)) {
+	rejected := func(name string, r spec.Rejection, change ...func(*node.Request)) {
 		s := post(name, change...)
-		s.status, s.want = http.StatusUnauthorized, rejection(message)
+		s.status, s.want = http.StatusUnauthorized, rejection(r)
 		rows = append(rows, s)
 	}
 	signature := func(change func(string) string) func(*node.Request) {
@@ -75,18 +75,18 @@ func signatures(t *testing.T, n *node.Node) {
 	rejected("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
 	rejected("another body", spec.BadSignature,
 		func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
-	rejected("an empty signature", spec.BadSignature, with(signatureHeader, ""))
-	rejected("an invalid signature", spec.BadSignature, with(signatureHeader, node.Marker))
-	rejected("a missing digit", spec.BadSignature, signature(func(s string) string { return s[1:] }))
-	rejected("an extra digit", spec.BadSignature, signature(func(s string) string { return s + "0" }))
-	rejected("an invalid digit", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
+	rejected("an empty signature", spec.MalformedSignature, with(signatureHeader, ""))
+	rejected("an invalid signature", spec.MalformedSignature, with(signatureHeader, node.Marker))
+	rejected("a missing digit", spec.MalformedSignature, signature(func(s string) string { return s[1:] }))
+	rejected("an extra digit", spec.MalformedSignature, signature(func(s string) string { return s + "0" }))
+	rejected("an invalid digit", spec.MalformedSignature, signature(func(s string) string { return s[1:] + "g" }))
 	rejected("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
-	rejected("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
-	rejected("two signatures", spec.BadSignature, func(r *node.Request) {
+	rejected("a prefix", spec.MalformedSignature, signature(func(s string) string { return "sha256=" + s }))
+	rejected("two signatures", spec.MalformedSignature, func(r *node.Request) {
 		r.SetHeader(signatureHeader, r.Header.Get(signatureHeader), r.Header.Get(signatureHeader))
 	})
-	rejected("two names with different values", spec.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
-	rejected("a signature and an empty alias", spec.BadSignature, with(aliasHeader, ""))
+	rejected("two names with different values", spec.MalformedSignature, with(aliasHeader, strings.Repeat("0", 64)))
+	rejected("a signature and an empty alias", spec.MalformedSignature, with(aliasHeader, ""))
 	rejected("not signed", spec.SignatureMissing, without(timestampHeader), without(signatureHeader))
 	rejected("not signed, with a timestamp", spec.SignatureMissing, without(signatureHeader))
 	play(t, n, rows)
@@ -166,7 +166,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   "{",
 				change: unsigned,
 				status: http.StatusBadRequest,
-				want:   rejection(spec.InvalidJSON),
+				want:   invalidBody(),
 			},
 		})
 	}

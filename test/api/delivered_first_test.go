@@ -34,10 +34,10 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "the node knows the live account", func() bool {
 		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 while the account is unknown
 	})
-	rejected := func(body string, status int, message string, leadID bool) {
+	rejected := func(body string, status int, r spec.Rejection, leadID bool) {
 		t.Helper()
 		a := n.Post(t, p, body)
-		if a.Status != status || !strings.Contains(a.Body, message) || strings.Contains(a.Body, lead) != leadID {
+		if a.Status != status || !strings.Contains(a.Body, r.Start()) || strings.Contains(a.Body, lead) != leadID {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}
@@ -51,7 +51,7 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 		rejected(undelivered, http.StatusBadRequest, spec.InvalidTransactionID, false)
 
 		n.Manual.Advance(quote.Validity + time.Millisecond)
-		rejected(body, http.StatusBadRequest, spec.TransactionExpired, true)
-		rejected(another, http.StatusBadRequest, spec.TransactionExpired, true)
+		rejected(body, http.StatusBadRequest, spec.ExpiredAfterDelivery, true)
+		rejected(another, http.StatusBadRequest, spec.ExpiredAfterDelivery, true)
 	})
 }

@@ -63,7 +63,7 @@ func TestIncompleteBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
-				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != spec.Rejected(spec.RequestTimeout) ||
+				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || !strings.HasPrefix(body, spec.RequestTimeout.Start()) ||
 					!strings.Contains(head, "\r\nConnection: close") || !strings.Contains(head, "\r\nX-Request-Id: rq_") {
 					t.Errorf("got %s", raw)
 				}

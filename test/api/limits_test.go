@@ -34,7 +34,7 @@ func TestFailedMatches(t *testing.T) {
 		}
 	}
 	tooMany := func(s scenario, retryAfter string) scenario {
-		s.status, s.want, s.header = http.StatusTooManyRequests, rejection(spec.TooManyRequests), map[string]string{"Retry-After": retryAfter}
+		s.status, s.want, s.header = http.StatusTooManyRequests, rejection(spec.TooManyInvalidSignatures), map[string]string{"Retry-After": retryAfter}
 		return s
 	}
 	delivered := func(s scenario) scenario {
@@ -85,7 +85,7 @@ func TestRates(t *testing.T) {
 	tooMany := func(a node.Answer, what string) {
 		t.Helper()
 		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" ||
-			a.Body != spec.Rejected(spec.TooManyRequests) {
+			a.Rejection() != spec.TooManyRequests.Body() {
 			t.Errorf("%s: got %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}

@@ -77,10 +77,10 @@ func termsStartAgain(t *testing.T, n *node.Node) {
 }
 
 // rejects checks that a post with the quote is rejected and that nothing is stored.
-func rejects(t *testing.T, n *node.Node, p node.Partner, q node.Quoted, message string) {
+func rejects(t *testing.T, n *node.Node, p node.Partner, q node.Quoted, r spec.Rejection) {
 	t.Helper()
 	n.Stores(t, node.Nothing, func() {
-		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, q.TransactionID)); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, message) {
+		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, q.TransactionID)); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, r.Start()) {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})

@@ -59,7 +59,7 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 		t.Fatalf("got %d, want %d: %s", a.Status, b.status, a.Body)
 	}
 	for _, part := range b.want {
-		if !strings.Contains(a.Body, part) {
+		if !strings.Contains(a.Rejection(), part) {
 			t.Errorf("the response does not contain %s: %s", part, a.Body)
 		}
 	}
@@ -71,7 +71,7 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 // The expected responses to bad input.
 
 func invalidJSON(name string, w node.RawRequest) badInput {
-	return badInput{name: name, send: w, status: http.StatusBadRequest, want: rejection(spec.InvalidJSON)}
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: invalidBody()}
 }
 
 func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {
@@ -79,12 +79,12 @@ func invalidPayload(name string, w node.RawRequest, entries ...string) badInput 
 		name:   name,
 		send:   w,
 		status: http.StatusBadRequest,
-		want:   append([]string{`payload","errors":[` + entries[0]}, entries...),
+		want:   append([]string{`payload","code":"payload_invalid","errors":[` + entries[0]}, entries...),
 	}
 }
 
-func unauthorized(name string, w node.RawRequest, message string) badInput {
-	return badInput{name: name, send: w, status: http.StatusUnauthorized, want: rejection(message)}
+func unauthorized(name string, w node.RawRequest, r spec.Rejection) badInput {
+	return badInput{name: name, send: w, status: http.StatusUnauthorized, want: rejection(r)}
 }
 
 func bare(name string, w node.RawRequest, status int) badInput {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // without removes a header from a request.
@@ -85,7 +86,7 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 		t.Fatalf("got %d, want %d: %s", a.Status, s.status, a.Body)
 	}
 	for _, part := range s.want {
-		if !strings.Contains(a.Body, part) {
+		if !strings.Contains(a.Rejection(), part) {
 			t.Errorf("the response does not contain %s: %s", part, a.Body)
 		}
 	}
@@ -107,5 +108,8 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 	}
 }
 
-// rejection returns the body of a rejection that contains only a message.
-func rejection(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }
+// rejection returns the body of a rejection without fields of its own.
+func rejection(r spec.Rejection) []string { return []string{r.Body()} }
+
+// invalidBody returns the start of the rejection of a body that is not valid JSON.
+func invalidBody() []string { return []string{spec.InvalidJSON.Start() + `,"detail":{"reason":"`} }

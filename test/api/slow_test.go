@@ -28,7 +28,7 @@ func TestSlowClients(t *testing.T) {
 	long.Length = "Content-Length: 60000" // sent byte by byte, this takes much longer than the time limit
 	endless := node.RawPing("5\r\n{\"a\":\r\n")
 	endless.Length = chunkedEncoding
-	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: spec.Rejected(spec.RequestTimeout)}
+	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: spec.RequestTimeout.Body()}
 	malformed := node.Answer{
 		Status: http.StatusBadRequest,
 		Body:   "400 Bad Request",
@@ -50,7 +50,7 @@ func TestSlowClients(t *testing.T) {
 		{name: "chunks without end", text: endless.String(), want: cutOff},
 		{name: "a body byte by byte", text: strings.TrimSuffix(long.String(), long.Body) + "{", drip: " ", want: cutOff},
 		{name: "a length that is too large", text: tooLong.String(),
-			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: spec.Rejected(spec.PayloadTooLarge)}},
+			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: spec.PayloadTooLarge.Body()}},
 	}
 	n.Stores(t, node.Nothing, func() {
 		lines := make([]*node.Connection, len(rows))
@@ -64,7 +64,7 @@ func TestSlowClients(t *testing.T) {
 		n.CheckServes(t) // while the slow requests are in progress
 		for i, r := range rows {
 			a := lines[i].Receive(t, http.MethodPost)
-			if a.Status != r.want.Status || a.Body != r.want.Body {
+			if a.Status != r.want.Status || a.Rejection() != r.want.Body {
 				t.Errorf("%s: got %d %q, want %d %q", r.name, a.Status, a.Body, r.want.Status, r.want.Body)
 			}
 			if next := lines[i].Receive(t, http.MethodPost); next.Status != 0 {

@@ -28,7 +28,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 			body:   node.MinimalPost,
 			change: []func(*node.Request){with(signatureHeader, node.Marker)},
 			status: http.StatusUnauthorized,
-			want:   rejection(spec.BadSignature),
+			want:   rejection(spec.MalformedSignature),
 		},
 		{name: "an invalid transactionId is reported first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
 		{

@@ -188,12 +188,13 @@ func checkInvalidLinks(t *testing.T, n *node.Node, replaced string) {
 		"/partner/x", "/partner/%00", "/partner/%2e%2e", "/partner/" + strings.Repeat("%20", 43), "/partner/" + strings.Repeat("A", 5000), "/partner/northgate",
 	} {
 		a := fetch(t, n, http.MethodGet, path)
+		body := a.Rejection()
 		a.Header.Del("X-Request-Id")
 		a.Header.Del("Date")
 		if i == 0 {
 			first = a
 		}
-		if a.Status != http.StatusNotFound || a.Body != spec.Rejected(spec.NotFound) ||
+		if a.Status != http.StatusNotFound || body != spec.NotFound.Body() ||
 			!slices.Equal(flat(a.Header), flat(first.Header)) {
 			t.Errorf("%.60s: got %d %s %v", path, a.Status, a.Body, a.Header)
 		}

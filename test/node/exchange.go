@@ -63,6 +63,12 @@ type Answer struct {
 	Body   string
 }
 
+// Rejection returns the body of an error without its requestId, which must be equal to the X-Request-Id
+// header.
+func (a Answer) Rejection() string {
+	return strings.Replace(a.Body, `,"requestId":"`+a.Header.Get("X-Request-Id")+`"`, "", 1)
+}
+
 // Do sends a request and checks the exchange against the OpenAPI document.
 func (n *Node) Do(t testing.TB, r Request) Answer {
 	t.Helper()
@@ -163,6 +169,8 @@ type Delivered struct {
 	Status        string
 	LeadID        string
 	Payout        json.Number
+	Currency      string
+	Sandbox       bool
 	TransactionID string
 	HMACVerified  bool
 	Envelope      struct{ PIICiphertext, WrappedDEK, IV, AuthTag []byte }
@@ -232,11 +240,11 @@ func (n *Node) NowPlus(seconds int64) string {
 // WithTransaction replaces $TX in a body with a transactionId.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// CheckUnavailable fails the test unless the response has status 503, the given message, and a
+// CheckUnavailable fails the test unless the response has status 503, the given error, and a
 // Retry-After of 2 seconds.
-func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
+func (n *Node) CheckUnavailable(t *testing.T, a Answer, rejection spec.Rejection) {
 	t.Helper()
-	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||
+	if want := rejection.Body(); a.Status != http.StatusServiceUnavailable || a.Rejection() != want ||
 		a.Header.Get("Retry-After") != "2" {
 		t.Errorf("answered %d, Retry-After %q, %s; want 503, 2, %s", a.Status, a.Header.Get("Retry-After"), a.Body, want)
 	}

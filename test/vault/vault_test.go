@@ -111,7 +111,7 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	case a.Status == http.StatusOK:
 		l.stored.Add(1)
 		return true
-	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+spec.NotSaved+`"}` &&
+	case a.Status == http.StatusServiceUnavailable && a.Rejection() == spec.NotSaved.Body() &&
 		a.Header.Get("Retry-After") == "2":
 		l.rejected.Add(1)
 	default:
