@@ -16,7 +16,7 @@ type rejectionReason struct{ words, Fix string }
 // RejectionReasons maps the codes of rejection reasons to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
 	"json":                               {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
-	"payload":                            {"missing or invalid field", "The partner must fix the listed fields. The API response describes each error."},
+	"payload":                            {"missing or invalid field", "The partner must fix the listed fields. The errors in the API response state the rule for each field."},
 	"quote_owner":                        {"quote belongs to another partner", "Post to the base URL that the ping was sent to. A sandbox account's quotes can be used only by that account."},
 	"transaction_format":                 {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
 	"expired":                            {"quote expired", "Post within 15 minutes of the ping. If an earlier attempt may have delivered the lead, sign the post and send it again. Otherwise, ping again."},
