@@ -84,7 +84,9 @@ func TestLintersAcceptTheDocument(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "spectral.yaml"), []byte("extends: ['spectral:oas']\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runTool(t, dir, "redocly", "lint", "openapi.yaml")
+	if output := runTool(t, dir, "redocly", "lint", "openapi.yaml"); strings.Contains(output, "warning") {
+		t.Errorf("redocly warns:\n%s", output)
+	}
 	runTool(t, dir, "spectral", "lint", "--ruleset", "spectral.yaml", "openapi.yaml")
 }
 
@@ -105,12 +107,14 @@ func clientFolder(t *testing.T) string {
 	return dir
 }
 
-func runTool(t *testing.T, dir string, command ...string) {
+func runTool(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "node_modules", ".bin", command[0]), command[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
-	if output, err := cmd.CombinedOutput(); err != nil {
+	output, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Errorf("%s: %v\n%s", command[0], err, output)
 	}
+	return string(output)
 }
