@@ -16,7 +16,9 @@ ALTER TABLE api_requests
     ADD COLUMN secret_id   uuid,              -- that signed the post, also if it was no longer valid
     ADD COLUMN lead_id     uuid,              -- that the response contained
     ADD COLUMN status      smallint NOT NULL,
+    ADD COLUMN code        text     NOT NULL, -- of the response; '' if it was accepted
     ADD COLUMN message     text     NOT NULL, -- of the response; '' if it was accepted
+    ADD COLUMN detail      text     NOT NULL, -- why and where the JSON is not valid, or ''
     ADD COLUMN duration_us integer  NOT NULL,
     ADD CONSTRAINT api_requests_kind CHECK (kind IN ('signed_post', 'other_post', 'ping', 'rate_limited'));
 CREATE INDEX api_requests_by_time ON api_requests USING brin (at);
@@ -30,7 +32,7 @@ ALTER TABLE pings DROP COLUMN request_id;
 DROP INDEX api_requests_by_time;
 ALTER TABLE api_requests DROP CONSTRAINT api_requests_kind,
     DROP COLUMN kind, DROP COLUMN account_id, DROP COLUMN secret_id, DROP COLUMN lead_id,
-    DROP COLUMN status, DROP COLUMN message, DROP COLUMN duration_us;
+    DROP COLUMN status, DROP COLUMN code, DROP COLUMN message, DROP COLUMN detail, DROP COLUMN duration_us;
 ALTER INDEX api_requests_by_request RENAME TO rejections_by_request;
 ALTER INDEX api_requests_by_partner RENAME TO rejections_by_partner;
 ALTER SEQUENCE api_requests_id_seq RENAME TO rejections_id_seq;

@@ -122,8 +122,8 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 		case "payload":
 			fields = []string{"contact.email", "consent.acknowledged"}
 		}
-		h.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, account_id, secret_id, outcome, fields, status, message, duration_us)
-			VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, $6, $7, 400, 'Invalid lead post payload', 310)`,
+		h.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, account_id, secret_id, outcome, fields, status, code, message, detail, duration_us)
+			VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, $6, $7, 400, 'payload_invalid', 'Invalid lead post payload', '', 310)`,
 			p.ID, h.Time.Now().Add(-time.Duration(6-i)*time.Minute), id.New(h.Time.Now()), account.ID, secret, outcome, fields)
 	}
 	return web.PartnerURL(p.ID)

@@ -387,7 +387,7 @@ func TestRequests(t *testing.T) {
 			outcome, fields = "payload", "{contact.email,consent.acknowledged}"
 		}
 		o.Exec(t,
-			`INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5::text[], 400, 'Invalid lead post payload', 310)`,
+			`INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5::text[], 400, 'payload_invalid', 'Invalid lead post payload', '', 310)`,
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	one := id.Format(id.Request, requests[1])

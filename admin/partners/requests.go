@@ -133,6 +133,7 @@ func requestRow(r reporting.Request, names requestNames, v *view.PartnerRequests
 		Outcome:   ui.Sentence(r.Endpoint) + ": " + words,
 		Account:   names.accounts[r.Account].Identifier,
 		Fix:       web.RejectionReasons[r.Outcome].Fix,
+		Detail:    r.Detail,
 		Fields:    r.Fields,
 		RequestID: ui.Link{Label: id.Format(id.Request, r.RequestID), URL: requestURL(r)},
 	}
@@ -185,7 +186,9 @@ func (h *Handlers) requestPage(k *web.Request) error {
 		Outcome:   ui.Sentence(words),
 		Endpoint:  ui.Sentence(r.Endpoint),
 		Status:    statusText(r.Status),
+		Code:      r.Code,
 		Message:   r.Message,
+		Detail:    r.Detail,
 		Fields:    r.Fields,
 		Fix:       web.RejectionReasons[r.Outcome].Fix,
 		Took:      ui.DurationText(r.Took()),

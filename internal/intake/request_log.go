@@ -2,6 +2,7 @@ package intake
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +22,10 @@ type loggedRequest struct {
 	took    time.Duration
 	lead    uuid.UUID // that the response contains, or uuid.Nil
 	status  int
-	message string   // of the error
-	fields  []string // paths of the invalid fields
+	code    apperr.PublicCode // of the error
+	message string            // of the error
+	detail  string            // why and where the JSON is not valid: "duplicate_name at byte 42"
+	fields  []string          // paths of the invalid fields
 
 	wrong *wrongSignature // if an ended secret may have signed the post
 }
@@ -58,7 +61,10 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "")
 	}
-	r.Outcome, r.status, r.message = f.Reason, f.Status(), f.Message
+	r.Outcome, r.status, r.code, r.message = f.Reason, f.Status(), f.PublicCode, f.Message
+	if f.Detail != nil {
+		r.detail = f.Detail.Reason + " at byte " + strconv.Itoa(f.Detail.Offset)
+	}
 	for _, field := range f.Fields {
 		r.fields = append(r.fields, strings.Join(field.Path, "."))
 	}

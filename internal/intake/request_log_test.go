@@ -157,7 +157,7 @@ func (n *node) tables(t testing.TB) []string {
 // loggedRow is a row of the request log.
 type loggedRow struct {
 	Request                          uuid.UUID
-	Kind, Endpoint, Outcome, Message string
+	Kind, Endpoint, Outcome, Code, Message string
 	Account, Secret, Lead            *uuid.UUID
 	Status, Took                     int
 }
@@ -166,7 +166,7 @@ type loggedRow struct {
 func (n *node) logged(t testing.TB, p testkit.Partner) []loggedRow {
 	t.Helper()
 	n.Traffic.Flush(t.Context())
-	rows, err := n.sees.Query(t.Context(), `SELECT request_id, kind, endpoint, outcome, message, account_id, secret_id, lead_id, status, duration_us
+	rows, err := n.sees.Query(t.Context(), `SELECT request_id, kind, endpoint, outcome, code, message, account_id, secret_id, lead_id, status, duration_us
 		FROM api_requests WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -197,9 +197,9 @@ func TestRequestsAreLogged(t *testing.T) {
 	n.rejected(t, cut, noSignature)
 	account, secret := n.Required.Accounts[0].ID, n.Required.SecretID
 	for i, want := range []loggedRow{
-		{cut.ID, "other_post", "post", "signature_missing", "Missing required X-Signature-SHA256 header", &account, nil, nil, 401, 0},
-		{other.ID, "signed_post", "post", "already_delivered", "Transaction has already been delivered", &account, &secret, &first.LeadID, 409, 0},
-		{replay.ID, "signed_post", "post", "replayed", "", &account, &secret, &first.LeadID, 200, 0},
+		{cut.ID, "other_post", "post", "signature_missing", "signature_missing", "Missing required X-Signature-SHA256 header", &account, nil, nil, 401, 0},
+		{other.ID, "signed_post", "post", "already_delivered", "transaction_delivered", "Transaction has already been delivered", &account, &secret, &first.LeadID, 409, 0},
+		{replay.ID, "signed_post", "post", "replayed", "", "", &account, &secret, &first.LeadID, 200, 0},
 	} {
 		got := n.logged(t, n.Required)
 		if len(got) != 3 {

@@ -8,14 +8,14 @@ import (
 )
 
 var requestColumns = []string{
-	"partner_id", "kind", "at", "request_id", "endpoint", "account_id", "secret_id", "lead_id", "outcome", "status", "message",
-	"fields", "duration_us",
+	"partner_id", "kind", "at", "request_id", "endpoint", "account_id", "secret_id", "lead_id", "outcome", "status", "code",
+	"message", "detail", "fields", "duration_us",
 }
 
 func (r *loggedRequest) row() []any {
 	return []any{
 		r.Partner, r.kind, r.at, r.id, r.Endpoint, nullable(r.Account), nullable(r.Secret), nullable(r.lead), r.Outcome,
-		r.status, r.message, append([]string{}, r.fields...), min(r.took.Microseconds(), 1<<31-1),
+		r.status, string(r.code), r.message, r.detail, append([]string{}, r.fields...), min(r.took.Microseconds(), 1<<31-1),
 	}
 }
 

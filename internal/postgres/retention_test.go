@@ -43,8 +43,8 @@ func TestDeleteTrafficInBatches(t *testing.T) {
 func TestDeleteRequests(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	for _, at := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
-		d.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us)
-			SELECT gen_random_uuid(), $1, gen_random_uuid(), 'ping', 'ping', 'json', '{}', 400, '', 1 FROM generate_series(1, 6000)`, at)
+		d.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us)
+			SELECT gen_random_uuid(), $1, gen_random_uuid(), 'ping', 'ping', 'json', '{}', 400, '', '', '', 1 FROM generate_series(1, 6000)`, at)
 	}
 	if n, err := d.DeleteRequests(t.Context(), began); err != nil || n != 6000 {
 		t.Errorf("deleted %d (%v), want 6000", n, err)

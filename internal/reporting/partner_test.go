@@ -190,8 +190,8 @@ func TestUnsigned(t *testing.T) {
 func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
 	t.Helper()
 	request := uuid.New()
-	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, message, duration_us)
-		VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, '', 1500)`,
+	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us)
+		VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, '', '', '', 1500)`,
 		partner, at, request, outcome, append([]string{}, fields...)); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,9 @@ type Request struct {
 	Lead       uuid.UUID `gorm:"column:lead_id"`    // that the response contained
 	Outcome    string
 	Status     int
-	Message    string
+	Code       string // of the response; "" if the request was accepted
+	Message    string // of the response; "" if the request was accepted
+	Detail     string // why and where the JSON is not valid, or ""
 	Fields     []string `gorm:"serializer:json"`
 	DurationUS int64    `gorm:"column:duration_us"`
 }
@@ -73,7 +75,7 @@ const maxRequestGroups = 100
 
 // RequestGroups groups the requests in the log, and returns the groups with the newest requests.
 func (in *Reader) RequestGroups(ctx context.Context, sc scope.Scope, f RequestFilter) (groups []RequestGroup, err error) {
-	const equal = `partner_id, endpoint, account_id, secret_id, outcome, status, message, fields`
+	const equal = `partner_id, endpoint, account_id, secret_id, outcome, status, code, message, detail, fields`
 	grouped := f.apply(requests(ctx, in.db, sc)).Select(`max(id) AS newest, count(*) AS count, min(at) AS first`).
 		Group(equal).Order("newest DESC").Limit(maxRequestGroups)
 	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
@@ -81,8 +83,8 @@ func (in *Reader) RequestGroups(ctx context.Context, sc scope.Scope, f RequestFi
 	return groups, postgres.Translate(err)
 }
 
-const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, message,
-	to_json(fields) AS fields, duration_us`
+const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, code,
+	message, detail, to_json(fields) AS fields, duration_us`
 
 func requests(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
 	q := db.Gorm.WithContext(ctx).Table("api_requests")
