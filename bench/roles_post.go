@@ -153,7 +153,7 @@ func (s rowSizes) create(db *gorm.DB) error {
 	}
 	now := clock.System{}.Now()
 	lead := s.lead(id, now)
-	hash, url, token := text(64), text(s.CertURL), text(s.LeadToken)
+	at, hash, url, token := text(24), text(64), text(s.CertURL), text(s.LeadToken)
 	return db.Transaction(func(tx *gorm.DB) error {
 		if err := tx.Create(&lead).Error; err != nil {
 			return err
@@ -173,6 +173,7 @@ func (s rowSizes) create(db *gorm.DB) error {
 			PartnerID:        lead.PartnerID,
 			Acknowledged:     true,
 			AcknowledgedAt:   &now,
+			AcknowledgedText: &at,
 			DisclosureDigest: noise(sha256.Size),
 			RecipientHash:    &hash,
 			FormCertURL:      &url,

@@ -64,9 +64,10 @@ type Consent struct {
 	LeadID           uuid.UUID `gorm:"primaryKey"`
 	PartnerID        uuid.UUID
 	Acknowledged     bool
-	AcknowledgedAt   *time.Time
-	DisclosureDigest []byte  // identifies the Disclosure; nil if the partner sent no text
-	DisclosureText   *string // nil in the database, except in consents of earlier versions
+	AcknowledgedAt   *time.Time // nil if none was sent, or one without a UTC offset
+	AcknowledgedText *string    // AcknowledgedAt as sent; nil in consents of earlier versions
+	DisclosureDigest []byte     // identifies the Disclosure; nil if the partner sent no text
+	DisclosureText   *string    // nil in the database, except in consents of earlier versions
 	RecipientHash    *string
 	FormCertURL      *string `gorm:"column:form_cert_url"`
 	ThirdPartyLeadID *string

@@ -20,7 +20,7 @@ func (h *Handlers) jump(k *web.Request) error {
 	if k.May(web.FindLeads) {
 		v.LeadsURL = "/leads"
 	}
-	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
+	if _, number := payload.PossibleE164(q, ""); number || strings.Contains(q, "@") {
 		// The query contains personal data. It is already in the URL, but the page must not repeat it.
 		v.Personal, v.Query, v.Shell.Path, v.Shell.Title = true, "", "/", "Search by ID only"
 	}

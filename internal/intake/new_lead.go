@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -37,7 +38,7 @@ func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 		PriceMinor: q.Price.Minor, Currency: q.Price.Currency.String(), Industry: industry, TermID: q.TermID,
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,
 		QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode, QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
-		Country: p.payload.Location.Country, Postcode: p.payload.Location.Postcode,
+		Country: p.leadCountry(), Postcode: cmp.Or(p.payload.Location.Postcode, q.Postcode),
 	}
 	if partner := q.Partner; partner != uuid.Nil {
 		lead.QuotedPartner = &partner
@@ -45,11 +46,10 @@ func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	if p.owner.secret != nil {
 		lead.SecretID, lead.HMACVerified = &p.owner.secret.ID, true
 	}
-	if lead.Country == "" {
-		lead.Country = lead.QuotedCountry
-	}
-	if lead.Postcode == "" {
-		lead.Postcode = lead.QuotedPostcode
-	}
 	return lead
+}
+
+// leadCountry returns the country of the lead, which is that of the quote unless the post contains another.
+func (p authenticated) leadCountry() string {
+	return cmp.Or(p.payload.Location.Country, string(p.quote.Country[:]))
 }

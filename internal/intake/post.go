@@ -47,6 +47,9 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 		return PostResult{}, who, err
 	}
 	ours := authenticated{p, who}
+	if p.payloadErr == nil && p.quoteErr == nil {
+		ours.payload.Complete(ours.leadCountry(), p.quote.IssuedAt())
+	}
 	if err := ours.validate(); err != nil {
 		result, err := in.findReplay(ctx, ours, err)
 		return result, who, err

@@ -156,10 +156,10 @@ func (n *node) tables(t testing.TB) []string {
 
 // loggedRow is a row of the request log.
 type loggedRow struct {
-	Request                          uuid.UUID
+	Request                                uuid.UUID
 	Kind, Endpoint, Outcome, Code, Message string
-	Account, Secret, Lead            *uuid.UUID
-	Status, Took                     int
+	Account, Secret, Lead                  *uuid.UUID
+	Status, Took                           int
 }
 
 // logged returns a partner's logged requests, newest first, after writing them.

@@ -10,18 +10,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewDelivery returns the data to store for a post: the lead with its lookup digests, its consent, and
-// its contact record encrypted with key. A phone number without a country code is interpreted as a
-// number in the lead's country.
+// NewDelivery returns the data to store for a completed post: the lead with its lookup digests, its consent,
+// and its contact record encrypted with key.
 func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key envelope.DataKey) (*Delivery, error) {
-	post.NormalisePhone(lead.Country)
 	c := post.Contact
 	contact := Contact{
 		Email: c.Email, Name: c.Name, Phone: c.Phone, E164: c.PhoneE164,
 		Address: post.Location.Address, Notes: post.Notes, Answers: post.Answers,
 	}
 	lead.EmailDigest, lead.PhoneDigest = contact.Digests(keys)
-	lead.PhoneFlagged = c.PhoneFlagged
+	lead.PhoneFlagged = c.PhoneFlagged()
 	d := &Delivery{Lead: lead, Consent: consent(post.Consent)}
 	return d, contact.Seal(d, key)
 }
@@ -39,8 +37,8 @@ type Contact struct {
 }
 
 // Digests returns the lookup digests of email and phone, made with the current platform key. They make
-// leads searchable without storing the plaintext. If the contact has no phone number, the result phone
-// is nil.
+// leads searchable without storing the plaintext. If the contact has no phone number, or one without
+// digits, the result phone is nil.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	email = keys.Digest(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
 	if number := c.number(); number != "" {
@@ -49,11 +47,12 @@ func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	return email, phone
 }
 
-// number returns the phone number that leads are searched by.
-func (c Contact) number() string { return cmp.Or(c.E164, c.Phone) }
+// number returns the phone number that leads are searched by. The digits of a number that is not valid are
+// searched as they are, because a country that was only assumed would make them another number (decision 62).
+func (c Contact) number() string { return cmp.Or(c.E164, payload.PhoneDigits(c.Phone)) }
 
 // AllDigests returns the lookup digests of email and phone, made with each platform key. phone is empty if
-// the contact has no phone number.
+// the contact has no phone number, or one without digits.
 func (c Contact) AllDigests(keys *keyring.Keys) (email, phone [][]byte) {
 	email = keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
 	if number := c.number(); number != "" {
@@ -81,14 +80,11 @@ func (c Contact) Seal(d *Delivery, key envelope.DataKey) error {
 }
 
 func consent(c payload.Consent) models.Consent {
-	row := models.Consent{
+	return models.Consent{
 		DisclosureText: nilIfEmpty(c.DisclosureText), RecipientHash: nilIfEmpty(c.RecipientHash),
 		FormCertURL: nilIfEmpty(c.ThirdPartyFormCertURL), ThirdPartyLeadID: nilIfEmpty(c.ThirdPartyLeadID),
+		AcknowledgedAt: c.AcknowledgedAt, AcknowledgedText: nilIfEmpty(c.AcknowledgedText),
 	}
-	if c.HasAcknowledgedAt {
-		row.AcknowledgedAt = &c.AcknowledgedAt
-	}
-	return row
 }
 
 func nilIfEmpty(s string) *string {

@@ -20,7 +20,7 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 	}
 	wrappers, keys := envelope.NewWrappers(kek), testkit.PlatformKeys(t, 1)
 	post := payload.Post{
-		Contact:  payload.Contact{Email: "Ann@Example.com", Name: "Ann Lee", PhoneFlagged: true},
+		Contact:  payload.Contact{Email: "Ann@Example.com", Name: "Ann Lee"},
 		Location: payload.Location{Address: "1 High Street"},
 		Notes:    "A tap drips.", Answers: []byte(`{"floor":2}`),
 	}
@@ -28,8 +28,9 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 		record, digestOf string
 		flagged          bool
 	}{
-		"020 7946 0018": {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"020 7946 0018","phoneE164":"+442079460018","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "+442079460018", false},
-		"ask for Ann":   {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"ask for Ann","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "ask for Ann", true},
+		"020 7946 0018":  {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"020 7946 0018","phoneE164":"+442079460018","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "+442079460018", false},
+		"(212) 555-0123": {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"(212) 555-0123","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "2125550123", true},
+		"ask for Ann":    {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"ask for Ann","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "", true},
 	} {
 		post.Contact.Phone = phone
 		key, err := wrappers.DataKey(t.Context())
@@ -41,7 +42,9 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 			PartnerID: id.NewV7(testkit.StartTime(), [10]byte{2}),
 			Country:   "GB",
 		}
-		d, err := leads.NewDelivery(lead, post, keys, key)
+		completed := post
+		completed.Complete("GB", testkit.StartTime())
+		d, err := leads.NewDelivery(lead, completed, keys, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +62,11 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 		if string(plain) != want.record {
 			t.Errorf("%q: got record %s, want %s", phone, plain, want.record)
 		}
-		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, keys.Digest(keyring.Lookup, []byte(want.digestOf))) ||
+		var digest []byte
+		if want.digestOf != "" {
+			digest = keys.Digest(keyring.Lookup, []byte(want.digestOf))
+		}
+		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, digest) ||
 			!bytes.Equal(l.EmailDigest, keys.Digest(keyring.Lookup, []byte("ann@example.com"))) {
 			t.Errorf("%q: got flagged %v, email digest %x and phone digest %x", phone, l.PhoneFlagged, l.EmailDigest, l.PhoneDigest)
 		}

@@ -80,7 +80,7 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 }
 
 func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
-	if !payload.IsEmail(strings.TrimSpace(address)) {
+	if !payload.IsEmail(payload.Trim(address)) {
 		return nil, invalidField("email", "Enter a complete email address, such as name@example.com.")
 	}
 	for _, form := range payload.EmailForms(address) {
@@ -91,8 +91,8 @@ func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
 
 // FindPhone returns a consumer's leads by phone number. The number either begins with + and the country
 // code, or is written as it is dialled in the given country. The parameter country is a two-letter code.
-// FindPhone also searches for the number as typed, because numbers that are not valid in their country
-// are stored as sent.
+// FindPhone also searches for the digits as typed, because numbers that are not valid in their country are
+// stored as sent.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	digests, err := o.phoneDigests(number, country)
 	if err != nil {
@@ -101,20 +101,17 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 	return o.find(ctx, sc, "phone", digests)
 }
 
-func (o *Reader) phoneDigests(number, country string) ([][]byte, error) {
-	number = strings.TrimSpace(number)
-	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
+func (o *Reader) phoneDigests(number, country string) (digests [][]byte, err error) {
+	if payload.PhoneDigits(number) == "" {
+		return nil, invalidField("phone",
+			"Enter a phone number with + and the country code, or as dialled in the country.")
+	}
+	if country == "" && !strings.HasPrefix(payload.Trim(number), "+") {
 		return nil, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")
 	}
-	digests := o.keys.Digests(keyring.Lookup, []byte(number))
-	text, ok := payload.E164(number, country)
-	if ok && text != number {
-		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(text))...)
-	}
-	if !ok && !strings.ContainsAny(number, "0123456789") {
-		return nil, invalidField("phone",
-			"Enter a phone number with + and the country code, or as dialled in the country.")
+	for _, form := range payload.PhoneForms(number, country) {
+		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
 	}
 	return digests, nil
 }

@@ -176,6 +176,42 @@ func TestFindPhoneRequiresCountryForNationalNumber(t *testing.T) {
 	}
 }
 
+// A number that is not valid is found by its digits. Leads of earlier versions are found too: their digests
+// were made from the number in E.164 format if it was possible, and otherwise from the number as sent.
+func TestFindPhoneThatIsNotValid(t *testing.T) {
+	t.Parallel()
+	o := newLeadReader(t)
+	digestOf := func(text string) func(*leads.Delivery) {
+		return func(d *leads.Delivery) { d.Lead.PhoneDigest = o.Keys.Digest(keyring.Lookup, []byte(text)) }
+	}
+	o.add(t, "a", o.Required, digestOf("+442125550123"))
+	o.add(t, "b", o.Required, digestOf("(212) 555-0123"))
+	o.add(t, "c", o.Required, o.withContact("jo@example.com", "(212) 555-0123", ""))
+	o.add(t, "d", o.Required, o.withContact("jo@example.com", "2125550123", ""))
+	o.add(t, "e", o.Required, o.withContact("jo@example.com", "(212) 555-0123", "+12125550123"))
+	o.add(t, "f", o.Required, o.withContact("jo@example.com", "ask 212", ""))
+	for _, c := range []struct{ number, country, want string }{
+		{"(212) 555-0123", "GB", "dcba"},
+		{"\u202a(212) 555-0123\u202c", "GB", "dcba"},
+		{"(212) 555-0123", "US", "edcb"},
+		{"+12125550123", "", "e"},
+		{"+442125550123", "", "a"},
+		{"212-555-0123", "FR", "dc"},
+	} {
+		found, err := o.FindPhone(t.Context(), scope.Everywhere, c.number, c.country)
+		if err != nil || o.named(found) != c.want {
+			t.Errorf("%q in %s: got %q and error %v, want %q", c.number, c.country, o.named(found), err, c.want)
+		}
+		all, err := o.FindPerson(t.Context(), leads.Person{Phone: c.number, Country: c.country})
+		if err != nil || len(all) != len(c.want) {
+			t.Errorf("%q in %s: got %d leads of the person and error %v, want %d", c.number, c.country, len(all), err, len(c.want))
+		}
+	}
+	if _, err := o.FindPhone(t.Context(), scope.Everywhere, "ask Jo", "GB"); apperr.As(err) == nil {
+		t.Errorf("a number without digits: got error %v", err)
+	}
+}
+
 // A consumer's leads are found with every form of the email domain, even if their digests were
 // made before domains were normalised (decision 30).
 func TestFindEmailNormalisesDomain(t *testing.T) {

@@ -75,6 +75,7 @@ func keyColumns() []column {
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
+		newColumn("acknowledged_text", "text", func(d *Delivery) *string { return d.Consent.AcknowledgedText }),
 		newColumn("disclosure_digest", "bytea", func(d *Delivery) []byte { return d.Consent.DisclosureDigest }),
 		newColumn("recipient_hash", "text", func(d *Delivery) *string { return d.Consent.RecipientHash }),
 		newColumn("form_cert_url", "text", func(d *Delivery) *string { return d.Consent.FormCertURL }),

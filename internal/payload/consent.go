@@ -29,7 +29,7 @@ func (p *problems) consent(f *postFields) Consent {
 	}
 	p.acknowledged(field{raw: in.acknowledged, parent: "consent", name: "acknowledged"}, isObject)
 	var c Consent
-	c.AcknowledgedAt, c.HasAcknowledgedAt = p.instant(field{
+	c.AcknowledgedText, c.AcknowledgedAt = p.acknowledgedAt(field{
 		raw:    in.acknowledgedAt,
 		parent: "consent",
 		name:   "acknowledgedAt",
@@ -59,13 +59,13 @@ func pickConsent(object members) consentFields {
 		case "acknowledged":
 			f.acknowledged = value
 		case "acknowledgedAt":
-			f.acknowledgedAt = value
+			f.acknowledgedAt = value.filled()
 		case "disclosureText":
 			f.disclosureText = value
 		case "recipientHash":
-			f.recipientHash = value
+			f.recipientHash = value.filled()
 		case "thirdPartyFormCertUrl":
-			f.formCertURL = value
+			f.formCertURL = value.filled()
 		case "thirdPartyLeadId":
 			f.thirdPartyLead = value
 		}

@@ -19,15 +19,24 @@ func consenting(members string) string {
 
 func TestConsentAccepted(t *testing.T) {
 	gave := func(c Consent) Post { return leastPost(func(p *Post) { p.Consent = c }) }
-	on := func(at time.Time) Post { return gave(Consent{AcknowledgedAt: at, HasAcknowledgedAt: true}) }
+	on := func(text string, at time.Time) Post {
+		return gave(Consent{AcknowledgedText: text, AcknowledgedAt: &at})
+	}
 	const lower = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	long := "https://example.com/" + strings.Repeat("é", 2048-20)
 	checkAccepted(t, map[string]acceptedPost{
 		"acknowledged":         {consenting(`"x":1`), gave(Consent{})},
 		"nulls":                {consenting(`"acknowledgedAt":null,"disclosureText":null,"recipientHash":null,"thirdPartyFormCertUrl":null,"thirdPartyLeadId":null`), gave(Consent{})},
-		"acknowledgedAt":       {consenting(`"acknowledgedAt":"2026-01-02T03:04:05Z"`), on(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))},
-		"with milliseconds":    {consenting(`"acknowledgedAt":"2026-01-02T03:04:05.678Z"`), on(time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC))},
-		"with an offset":       {consenting(`"acknowledgedAt":"2026-01-02T03:04:05+05:30"`), on(time.Date(2026, 1, 1, 21, 34, 5, 0, time.UTC))},
+		"acknowledgedAt":       {consenting(`"acknowledgedAt":"2026-01-02T03:04:05Z"`), on("2026-01-02T03:04:05Z", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))},
+		"with milliseconds":    {consenting(`"acknowledgedAt":"2026-01-02T03:04:05.678Z"`), on("2026-01-02T03:04:05.678Z", time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC))},
+		"with an offset":       {consenting(`"acknowledgedAt":"2026-01-02T03:04:05+05:30"`), on("2026-01-02T03:04:05+05:30", time.Date(2026, 1, 1, 21, 34, 5, 0, time.UTC))},
+		"without an offset":    {consenting(`"acknowledgedAt":"2026-01-02T03:04:05"`), gave(Consent{AcknowledgedText: "2026-01-02T03:04:05"})},
+		"acknowledgedAt empty": {consenting(`"acknowledgedAt":""`), gave(Consent{})},
+		"acknowledgedAt blank": {consenting(`"acknowledgedAt":"\u200b \u00a0"`), gave(Consent{})},
+		"recipientHash empty":  {consenting(`"recipientHash":""`), gave(Consent{})},
+		"certificate empty, top given": {consenting(`"thirdPartyFormCertUrl":" "`) +
+			`,"thirdPartyFormCertUrl":"https://cert.example"`, gave(Consent{ThirdPartyFormCertURL: "https://cert.example"})},
+		"certificates empty":   {consenting(`"thirdPartyFormCertUrl":""`) + `,"thirdPartyFormCertUrl":""`, gave(Consent{})},
 		"disclosureText":       {consenting(`"disclosureText":" I agree.\n"`), gave(Consent{DisclosureText: " I agree.\n"})},
 		"disclosureText long":  {consenting(`"disclosureText":` + chars(10000)), gave(Consent{DisclosureText: strings.Repeat("é", 10000)})},
 		"recipientHash":        {consenting(`"recipientHash":"` + lower + `"`), gave(Consent{RecipientHash: lower})},
@@ -65,20 +74,18 @@ func TestConsentRejected(t *testing.T) {
 		"a number":                {given(`1`), []string{"invalid_type consent.acknowledged"}},
 		"no object, others read":  {given(`true`) + `,"thirdPartyLeadId":1`, []string{"invalid_type consent.acknowledged", "invalid_type thirdPartyLeadId"}},
 		"acknowledgedAt a number": {consenting(`"acknowledgedAt":1767322800`), []string{"invalid_type consent.acknowledgedAt"}},
-		"acknowledgedAt empty":    {consenting(`"acknowledgedAt":""`), []string{"invalid_value consent.acknowledgedAt"}},
 		"acknowledgedAt a date":   {consenting(`"acknowledgedAt":"2026-01-02"`), []string{"invalid_value consent.acknowledgedAt"}},
 		"acknowledgedAt of 65":    {consenting(`"acknowledgedAt":"2026-01-02T03:04:05.` + strings.Repeat("0", 44) + `Z"`), []string{"too_long consent.acknowledgedAt"}},
 		"disclosureText a list":   {consenting(`"disclosureText":["I agree"]`), []string{"invalid_type consent.disclosureText"}},
 		"disclosureText long":     {consenting(`"disclosureText":` + chars(10001)), []string{"too_long consent.disclosureText"}},
 		"disclosureText U+0000":   {consenting(`"disclosureText":"\u0000"`), []string{"invalid_value consent.disclosureText"}},
 		"recipientHash a number":  {consenting(`"recipientHash":7`), []string{"invalid_type consent.recipientHash"}},
-		"recipientHash empty":     {consenting(`"recipientHash":""`), []string{"invalid_value consent.recipientHash"}},
 		"recipientHash of 63":     {consenting(`"recipientHash":"` + strings.Repeat("a", 63) + `"`), []string{"invalid_value consent.recipientHash"}},
 		"recipientHash of 65":     {consenting(`"recipientHash":"` + strings.Repeat("a", 65) + `"`), []string{"invalid_value consent.recipientHash"}},
 		"recipientHash with a g":  {consenting(`"recipientHash":"` + strings.Repeat("a", 63) + `g"`), []string{"invalid_value consent.recipientHash"}},
 		"certificate a number":    {consenting(`"thirdPartyFormCertUrl":7`), []string{"invalid_type consent.thirdPartyFormCertUrl"}},
 		"certificate, http":       {consenting(`"thirdPartyFormCertUrl":"http://cert.example"`), []string{"invalid_value consent.thirdPartyFormCertUrl"}},
-		"certificate bad, top":    {least + `,"thirdPartyFormCertUrl":""`, []string{"invalid_value thirdPartyFormCertUrl"}},
+		"certificate bad, top":    {least + `,"thirdPartyFormCertUrl":"x"`, []string{"invalid_value thirdPartyFormCertUrl"}},
 		"certificate of 2049": {consenting(`"thirdPartyFormCertUrl":"https://example.com/` +
 			strings.Repeat("é", 2049-20) + `"`), []string{"too_long consent.thirdPartyFormCertUrl"}},
 		"certificate with U+0000": {consenting(`"thirdPartyFormCertUrl":"https://example.com/\u0000"`), []string{"invalid_value consent.thirdPartyFormCertUrl"}},

@@ -1,6 +1,11 @@
 package payload
 
-import "github.com/pingpost/pingpost/internal/apperr"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+)
 
 type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
@@ -16,21 +21,23 @@ func (p *problems) contact(f *postFields) Contact {
 		field{raw: in.email, parent: "contact", name: "email"},
 		field{raw: f.email, name: "email"},
 	))
-	c.Name = p.copied(first(
+	c.Name = p.name(first(
 		field{raw: in.name, parent: "contact", name: "name"},
 		field{raw: in.fullName, parent: "contact", name: "fullName"},
 		field{raw: f.name, name: "name"},
-	), maxName)
-	if in.phoneE164 != nil {
-		c.Phone = p.phoneE164(field{raw: in.phoneE164, parent: "contact", name: "phoneE164"})
-		c.PhoneE164 = c.Phone
-		return c
-	}
-	phone, given := p.text(first(
+	))
+	phone := first(
+		field{raw: in.phoneE164, parent: "contact", name: "phoneE164"},
 		field{raw: in.phone, parent: "contact", name: "phone"},
 		field{raw: f.phone, name: "phone"},
-	), maxPhone)
-	c.Phone, c.PhoneFlagged = string(phone), given
+	)
+	if number, ok := p.trimmed(phone, maxPhone); ok {
+		c.Phone, c.PhonePath = string(number), phone.path()
+	}
+	if in.phoneE164 != nil && c.Phone != "" && !isE164(strings.ReplaceAll(visiblePhone(c.Phone), " ", "")) {
+		p.add(phone, apperr.InvalidValue, "must be in E.164 format: a plus sign, the country code and the number, "+
+			"with at most 15 digits. Send other formats as phone")
+	}
 	return c
 }
 
@@ -42,13 +49,13 @@ func pickContact(object members) contactFields {
 		case "email":
 			f.email = value
 		case "name":
-			f.name = value
+			f.name = value.filled()
 		case "fullName":
-			f.fullName = value
+			f.fullName = value.filled()
 		case "phoneE164":
-			f.phoneE164 = value
+			f.phoneE164 = value.filled()
 		case "phone":
-			f.phone = value
+			f.phone = value.filled()
 		}
 	}
 	return f
@@ -58,7 +65,7 @@ func (p *problems) email(f field) string {
 	if f.raw == nil {
 		p.add(f, apperr.Required, "an email address is required")
 	}
-	address, ok := p.text(f, maxEmail)
+	address, ok := p.trimmed(f, maxEmail)
 	if ok && !isEmail(address) {
 		p.add(f, apperr.InvalidValue,
 			"must be one email address, such as name@example.com, without a display name, spaces or invisible characters")
@@ -66,11 +73,18 @@ func (p *problems) email(f field) string {
 	return string(address)
 }
 
-func (p *problems) phoneE164(f field) string {
-	number, ok := p.text(f, maxPhone)
-	if ok && !isE164(string(number)) {
-		p.add(f, apperr.InvalidValue,
-			"must be in E.164 format: a plus sign, the country code and the number, with at most 15 digits. Send other formats as phone")
+// name reads a name. Control characters, such as tabs from a spreadsheet, are replaced by spaces, because a
+// lead is worth more than an exact name (decision 62).
+func (p *problems) name(f field) string {
+	name := p.copied(f, maxName)
+	if !strings.ContainsFunc(name, unicode.IsControl) {
+		return name
 	}
-	return string(number)
+	p.warn(f, ControlCharacters, "contained control characters, which were replaced by spaces. Send the name without them")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, name))
 }

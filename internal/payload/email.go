@@ -17,7 +17,7 @@ import (
 // local parts, but mail providers do not use them, and an erasure request must find the address
 // regardless of case. The lead itself stores the address as sent.
 func NormaliseEmail(address string) string {
-	address = strings.TrimSpace(address)
+	address = Trim(address)
 	if isASCII(address) {
 		return strings.ToLower(address)
 	}
@@ -34,7 +34,7 @@ func NormaliseEmail(address string) string {
 // lower case before their digests were made.
 func EmailForms(address string) []string {
 	normalised := NormaliseEmail(address)
-	earlier := []string{strings.ToLower(strings.TrimSpace(address))}
+	earlier := []string{strings.ToLower(Trim(address))}
 	local, domain := splitEmail(normalised)
 	if readable, err := idna.Lookup.ToUnicode(domain); err == nil {
 		earlier = append(earlier, norm.NFC.String(local+readable), norm.NFD.String(local+readable))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,14 +26,26 @@ func (r raw) given() raw {
 	return r
 }
 
-// This method returns nil if r is an empty string. It is used for the few fields in which an empty
-// string means the same as an absent field (decisions 6, 7).
+// This method returns nil if r is a blank string. It is used for the fields in which an empty string means
+// the same as an absent field (decisions 6, 7, 62).
 func (r raw) filled() raw {
-	if string(r) == `""` {
-		return nil
+	if len(r) < 2 || r[0] != '"' || r[1] > ' ' && r[1] < utf8.RuneSelf && r[1] != '"' && r[1] != '\\' {
+		return r
 	}
-	return r
+	if text, _ := unquote(r); len(trim(text)) > 0 {
+		return r
+	}
+	return nil
 }
+
+// Trim removes white space and invisible format characters from both ends of a text (decision 62).
+func Trim(text string) string { return strings.TrimFunc(text, isBlank) }
+
+func trim(text []byte) []byte { return bytes.TrimFunc(text, isBlank) }
+
+// isBlank reports whether r is white space or an invisible format character. Consumers copy and paste such
+// characters without seeing them (decision 62).
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
 // field is a value and the name under which it was sent. Problems refer to the field by this name.
 type field struct {
@@ -60,13 +73,20 @@ func first(alternatives ...field) field {
 	return alternatives[0]
 }
 
-// problems collects the problems of a payload. It contains at most one entry for each field except
-// answers, which can have several. Each method reads one kind of field and adds any problem that it
+// problems collects the problems and warnings of a payload. It contains at most one problem for each field
+// except answers, which can have several. Each method reads one kind of field and adds any problem that it
 // finds.
-type problems []apperr.Field
+type problems struct {
+	fields   []apperr.Field
+	warnings []Warning
+}
 
 func (p *problems) add(f field, code apperr.FieldCode, message string) {
-	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
+	p.fields = append(p.fields, apperr.Field{Code: code, Path: f.path(), Message: message})
+}
+
+func (p *problems) warn(f field, code WarningCode, message string) {
+	p.warnings = append(p.warnings, Warning{Code: code, Path: f.path(), Message: message})
 }
 
 // text reads a string of at most limit code points. It returns false if the field is absent or was
@@ -85,6 +105,19 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 		return nil, false
 	}
 	if len(text) > limit && utf8.RuneCount(text) > limit {
+		p.tooLong(f, limit)
+		return nil, false
+	}
+	return text, true
+}
+
+// trimmed is like the method text, but removes blanks from both ends before it checks the length.
+func (p *problems) trimmed(f field, limit int) ([]byte, bool) {
+	text, ok := p.text(f, noLimit)
+	if !ok {
+		return nil, false
+	}
+	if text = trim(text); len(text) > limit && utf8.RuneCount(text) > limit {
 		p.tooLong(f, limit)
 		return nil, false
 	}
@@ -119,22 +152,12 @@ func (p *problems) postcode(f field) []byte {
 		p.add(f, apperr.InvalidType, "must be a string, because a number loses leading zeros")
 		return nil
 	}
-	text, ok := p.text(f, noLimit)
-	if !ok {
+	text, ok := p.trimmed(f, maxPostcode)
+	if ok && bytes.ContainsFunc(text, unicode.IsControl) {
+		p.add(f, apperr.InvalidValue, "must not contain control characters")
 		return nil
 	}
-	text = bytes.TrimSpace(text)
-	switch {
-	case len(text) == 0:
-		p.add(f, apperr.InvalidValue, "must not be blank. Send the postal code of the job")
-	case len(text) > maxPostcode && utf8.RuneCount(text) > maxPostcode:
-		p.tooLong(f, maxPostcode)
-	case bytes.ContainsFunc(text, unicode.IsControl):
-		p.add(f, apperr.InvalidValue, "must not contain control characters")
-	default:
-		return text
-	}
-	return nil
+	return text
 }
 
 // country reads a code of two ASCII letters, trimmed and converted to upper case
@@ -145,7 +168,7 @@ func (p *problems) country(f field) ([2]byte, bool) {
 	if !ok {
 		return code, false
 	}
-	text = bytes.TrimSpace(text)
+	text = trim(text)
 	ok = len(text) == len(code)
 	for i := 0; ok && i < len(code); i++ {
 		code[i] = text[i] &^ 0x20

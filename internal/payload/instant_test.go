@@ -39,22 +39,30 @@ func TestParseISO8601(t *testing.T) {
 		"0001-01-01T00:00:00Z":             time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC),
 		"9999-12-31T23:59:59.999999+00:00": time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC),
 	} {
-		if got, ok := parseISO8601([]byte(text)); !ok || got != want {
-			t.Errorf("parseISO8601(%q) = %v, %v, want %v", text, got, ok, want)
+		if got, hasOffset, ok := parseISO8601([]byte(text)); !ok || !hasOffset || got != want {
+			t.Errorf("parseISO8601(%q) = %v, %v, %v, want %v", text, got, hasOffset, ok, want)
 		}
 	}
 	for _, text := range []string{
-		"", "2026", "2026-01-02", "2026-01-02T03Z", "2026-01-02T03:04:05", "20260102T030405", "2026-01-02 03:04:05Z", "2026-01-02T3:04:05Z",
-		"2026-1-02T03:04:05Z", "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05,Z", "2026-01-02T03:04:05.6", "2026-01-02T24:00:01Z", "2026-01-02T24:01Z",
+		"2026-01-02T03:04:05", "2026-01-02T03:04", "20260102T030405", "20260102T0304", "2026-01-02T03:04:05.6", "2026-01-02t03:04,6",
+		"2026-01-02T24:00", "2026-01-02T23:59:60", "0001-01-01T00:00:00", "9999-12-31T23:59:59.9",
+	} {
+		if _, hasOffset, ok := parseISO8601([]byte(text)); !ok || hasOffset {
+			t.Errorf("parseISO8601(%q): got offset %v, accepted %v, want no offset", text, hasOffset, ok)
+		}
+	}
+	for _, text := range []string{
+		"", "2026", "2026-01-02", "2026-01-02T03Z", "2026-01-02T03", "2026-01-02 03:04:05Z", "2026-01-02T3:04:05Z",
+		"2026-1-02T03:04:05Z", "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05,Z", "2026-01-02T03:04:05.", "2026-01-02T03:04:05+", "2026-01-02T24:00:01Z", "2026-01-02T24:01Z",
 		"2026-01-02T24:00:00.001Z", "2026-01-02T25:00:00Z", "2026-01-02T03:60:05Z", "2026-01-02T03:04:61Z", "2026-02-29T03:04:05Z",
 		"2026-13-01T03:04:05Z", "2026-00-01T03:04:05Z", "2026-04-31T03:04:05Z", "2026-01-00T03:04:05Z",
 		"2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05+01:60", "2026-01-02T03:04:05+1", "2026-01-02T03:04:05+010", "2026-01-02T03:04:05 Z",
 		" 2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z ", "2026-01-02T03:04:05Z\n", "2026-W01-5T03:04:05Z", "2026-002T03:04:05Z",
 		"20260102T03:04:05Z", "2026-01-02T030405Z", "2026-0102T030405Z", "2026-01-02T03:0405Z", "2026-01-02T0304:05Z",
 		"02026-01-02T03:04:05Z", "-026-01-02T03:04:05Z", "0000-12-31T00:00:00Z", "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01",
-		"9999-12-31T24:00:00Z", "1767322800", "２026-01-02T03:04:05Z", "2026-01-02T03:04:05GMT",
+		"9999-12-31T24:00:00Z", "9999-12-31T24:00", "0000-12-31T00:00:00", "20260102T03:04:05", "2026-02-29T03:04", "1767322800", "２026-01-02T03:04:05Z", "2026-01-02T03:04:05GMT",
 	} {
-		if got, ok := parseISO8601([]byte(text)); ok {
+		if got, _, ok := parseISO8601([]byte(text)); ok {
 			t.Errorf("parseISO8601(%q) = %v", text, got)
 		}
 	}
@@ -73,7 +81,7 @@ func TestParseISO8601ReadsFormattedTimes(t *testing.T) {
 		if rapid.Bool().Draw(t, "comma") {
 			text = strings.Replace(text, ".", ",", 1)
 		}
-		if got, ok := parseISO8601([]byte(text)); !ok || !got.Equal(at) || got.Location() != time.UTC {
+		if got, _, ok := parseISO8601([]byte(text)); !ok || !got.Equal(at) || got.Location() != time.UTC {
 			t.Fatalf("parsing %s: got %v, %v", text, got, ok)
 		}
 	})
@@ -81,15 +89,15 @@ func TestParseISO8601ReadsFormattedTimes(t *testing.T) {
 
 // A time that is accepted can be formatted and read again.
 func FuzzParseISO8601(f *testing.F) {
-	for _, seed := range []string{"2026-01-02T03:04:05.6Z", "20260102T030405,6+0200", "2026-01-02T24:00Z", "2026-12-31T23:59:60-01"} {
+	for _, seed := range []string{"2026-01-02T03:04:05.6Z", "20260102T030405,6+0200", "2026-01-02T24:00Z", "2026-12-31T23:59:60-01", "2026-01-02T03:04"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		at, ok := parseISO8601(text)
+		at, _, ok := parseISO8601(text)
 		if !ok {
 			return
 		}
-		again, ok := parseISO8601([]byte(at.Format(time.RFC3339Nano)))
+		again, _, ok := parseISO8601([]byte(at.Format(time.RFC3339Nano)))
 		if !ok || !again.Equal(at) {
 			t.Errorf("%q is %s, which is read as %s", text, at, fmt.Sprint(again, ok))
 		}
@@ -99,8 +107,35 @@ func FuzzParseISO8601(f *testing.F) {
 func BenchmarkParseISO8601(b *testing.B) {
 	text := []byte("2026-01-02T03:04:05.678+01:00")
 	for b.Loop() {
-		if _, ok := parseISO8601(text); !ok {
+		if _, _, ok := parseISO8601(text); !ok {
 			b.Fatal("not accepted")
+		}
+	}
+}
+
+func TestDoubtfulConsentTime(t *testing.T) {
+	pinged := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(t time.Time) *time.Time { return &t }
+	behind := time.FixedZone("", -12*3600)
+	for name, c := range map[string]struct {
+		sent bool
+		at   *time.Time
+		want WarningCode
+	}{
+		"none":                          {false, nil, ""},
+		"at the time of the ping":       {true, at(pinged), ""},
+		"of an earlier version":         {false, at(pinged), ""},
+		"24 hours ahead":                {true, at(pinged.Add(24 * time.Hour)), ""},
+		"more than 24 hours ahead":      {true, at(pinged.Add(24*time.Hour + 1)), ConsentTimeImplausible},
+		"first second of 2000":          {true, at(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), ""},
+		"the same in another zone":      {true, at(time.Date(1999, 12, 31, 12, 0, 0, 0, behind)), ""},
+		"last second of 1999":           {true, at(time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)), ConsentTimeImplausible},
+		"year 1":                        {true, at(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)), ConsentTimeImplausible},
+		"year 1, of an earlier version": {false, at(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)), ConsentTimeImplausible},
+		"without an offset":             {true, nil, ConsentTimeWithoutOffset},
+	} {
+		if code, message := DoubtfulConsentTime(c.sent, c.at, pinged); code != c.want || (message != "") != (code != "") {
+			t.Errorf("%s: got %q with message %q, want %q", name, code, message, c.want)
 		}
 	}
 }

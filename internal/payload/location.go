@@ -5,9 +5,8 @@ type locationFields struct {
 }
 
 // location reads the location of the job. It checks the postcode and the country in the same way as
-// in a ping (decision 9). An empty country is treated as absent (decision 7), but an empty postcode
-// is rejected.
-func (p *problems) location(f *postFields) (l Location, warnings []Warning) {
+// in a ping (decision 9).
+func (p *problems) location(f *postFields) (l Location) {
 	var in locationFields
 	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {
 		in = pickLocation(object)
@@ -25,14 +24,14 @@ func (p *problems) location(f *postFields) (l Location, warnings []Warning) {
 		field{raw: f.address, name: "address"},
 	), maxAddress)
 	country := first(
-		field{raw: in.country.filled(), parent: "location", name: "country"},
-		field{raw: f.country.filled(), name: "country"},
+		field{raw: in.country, parent: "location", name: "country"},
+		field{raw: f.country, name: "country"},
 	)
 	if code, ok := p.country(country); ok {
-		code, warnings = resolveAlias(code, country)
+		code = p.resolveAlias(code, country)
 		l.Country = string(code[:])
 	}
-	return l, warnings
+	return l
 }
 
 func pickLocation(object members) locationFields {
@@ -41,15 +40,15 @@ func pickLocation(object members) locationFields {
 		value := object.value.given()
 		switch string(object.name) {
 		case "postcode":
-			f.postcode = value
+			f.postcode = value.filled()
 		case "postal_code":
-			f.postalCode = value
+			f.postalCode = value.filled()
 		case "address":
-			f.address = value
+			f.address = value.filled()
 		case "street_address":
-			f.streetAddress = value
+			f.streetAddress = value.filled()
 		case "country":
-			f.country = value
+			f.country = value.filled()
 		}
 	}
 	return f

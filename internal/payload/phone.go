@@ -1,31 +1,101 @@
 package payload
 
-import "github.com/nyaruka/phonenumbers"
+import (
+	"slices"
+	"strings"
+	"unicode"
 
-// NormalisePhone converts the phone number to E.164 format, unless it was sent as phoneE164. It reads
-// the number as if it were dialled in country, which is the lead's country as two upper-case letters. It
-// sets Contact.PhoneE164 and clears Contact.PhoneFlagged. If it cannot convert the number, it changes
-// nothing (decision 17).
-func (p *Post) NormalisePhone(country string) {
-	c := &p.Contact
-	if !c.PhoneFlagged {
-		return
+	"github.com/nyaruka/phonenumbers"
+)
+
+// E164 converts a phone number to E.164 format, reading it as if it were dialled in the given country,
+// which is two upper-case letters or "". It returns false unless the number is valid in its country: it has
+// a possible length and is in an assigned range (decision 62).
+//
+// A zero after the country code, as in +44 (0)20, is dropped if the number is valid only without it. Some
+// numbers keep it, such as those in Italy. Extensions are left out.
+func E164(phone, country string) (text string, ok bool) {
+	number, err := phonenumbers.ParseAndKeepRawInput(visiblePhone(phone), country)
+	if err != nil || !phonenumbers.IsValidNumber(number) && !dropTrunkZero(number) {
+		return "", false
 	}
-	if text, ok := E164(c.Phone, country); ok {
-		c.PhoneE164, c.PhoneFlagged = text, false
-	}
+	text = phonenumbers.Format(number, phonenumbers.E164)
+	return text, isE164(text)
 }
 
-// E164 converts a phone number to E.164 format, reading it as if it were dialled in the given country.
-// The number must have a possible length. It need not be in an assigned range, because the known ranges
-// can be out of date, and lookups only need a unique form.
-func E164(phone, country string) (text string, ok bool) {
+// dropTrunkZero drops a zero after the country code, and reports whether this makes the number valid. It is
+// needed for countries without a trunk prefix. For the others, the library drops the zero.
+func dropTrunkZero(number *phonenumbers.PhoneNumber) bool {
+	if number.GetCountryCodeSource() == phonenumbers.PhoneNumber_FROM_DEFAULT_COUNTRY ||
+		!number.GetItalianLeadingZero() || number.GetNumberOfLeadingZeros() > 1 {
+		return false
+	}
+	number.ItalianLeadingZero = nil // the library uses this field for all countries
+	return phonenumbers.IsValidNumber(number)
+}
+
+// PossibleE164 is like E164, but accepts every number with a possible length, as earlier versions did. The
+// lookup digests of older leads were made from the result.
+func PossibleE164(phone, country string) (text string, ok bool) {
 	number, err := phonenumbers.Parse(phone, country)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
 		return "", false
 	}
 	text = phonenumbers.Format(number, phonenumbers.E164)
 	return text, isE164(text)
+}
+
+// PhoneDigits returns the digits of a phone number in ASCII. The lookup digest of a number that is not
+// valid is made from its digits.
+func PhoneDigits(phone string) string {
+	return strings.Map(func(r rune) rune {
+		if digit := decimalDigit(r); digit >= 0 {
+			return '0' + digit
+		}
+		return -1
+	}, phone)
+}
+
+// decimalDigit returns the value of a decimal digit in any script, or -1. In Unicode, the digits of a script
+// follow one another from 0 to 9, and so do adjacent sets of digits.
+func decimalDigit(r rune) rune {
+	if !unicode.IsDigit(r) {
+		return -1
+	}
+	var before rune
+	for unicode.IsDigit(r - 1 - before) {
+		before++
+	}
+	return before % 10
+}
+
+// PhoneForms returns all forms of a phone number from which lookup digests may have been made. The first
+// ones are the number in E.164 format, if it is valid, and its digits. The others are needed for older
+// leads: the number in E.164 format, even if it is not valid, and as typed.
+func PhoneForms(phone, country string) []string {
+	valid, _ := E164(phone, country)
+	possible, _ := PossibleE164(visiblePhone(phone), country)
+	var forms []string
+	for _, form := range []string{valid, PhoneDigits(phone), possible, Trim(phone), strings.TrimSpace(phone)} {
+		if form != "" && !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+// visiblePhone removes invisible format characters from a phone number, and replaces white space of any
+// kind by spaces.
+func visiblePhone(phone string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case isBlank(r):
+			return -1
+		}
+		return r
+	}, phone)
 }
 
 func isE164(text string) bool {

@@ -46,17 +46,18 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	ping.Industry = p.industry(tax, &f)
 	postcode := p.pingPostcode(&f)
 	ping.Country = [2]byte([]byte(defaultCountry))
-	country := field{raw: f.country.filled(), name: "country"}
+	country := field{raw: f.country, name: "country"}
 	if code, ok := p.country(country); ok {
-		ping.Country, ping.Warnings = resolveAlias(code, country)
+		ping.Country = p.resolveAlias(code, country)
 	}
 	urgency, _ := p.text(field{raw: f.urgency, name: "urgency"}, maxUrgency)
-	urgency = bytes.TrimSpace(urgency)
+	urgency = trim(urgency)
 	jobType, _ := p.text(first(field{raw: f.jobType, name: "job_type"}, field{raw: f.jobTypeAlias, name: "jobType"}), maxJobType)
 	budget, _ := p.text(field{raw: f.budget, name: "budget"}, maxBudget)
-	if p != nil {
-		return Ping{}, ErrPing.WithFields(p...)
+	if p.fields != nil {
+		return Ping{}, ErrPing.WithFields(p.fields...)
 	}
+	ping.Warnings = p.warnings
 	ping.copyStrings(postcode, urgency, jobType, budget)
 	return ping, nil
 }
@@ -81,17 +82,17 @@ func pickPing(object members) pingFields {
 		value := object.value.given()
 		switch string(object.name) {
 		case "industry":
-			f.industry = value
+			f.industry = value.filled()
 		case "vertical":
-			f.vertical = value
+			f.vertical = value.filled()
 		case "taxonomyTermId":
-			f.taxonomyTermID = value
+			f.taxonomyTermID = value.filled()
 		case "postcode":
-			f.postcode = value
+			f.postcode = value.filled()
 		case "postal_code":
-			f.postalCode = value
+			f.postalCode = value.filled()
 		case "country":
-			f.country = value
+			f.country = value.filled()
 		case "urgency":
 			f.urgency = value
 		case "job_type":
@@ -110,9 +111,9 @@ func pickPing(object members) pingFields {
 func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
 	index, count := 0, 0
 	for i, sent := range [...]field{
-		{raw: f.industry.filled(), name: "industry"},
-		{raw: f.vertical.filled(), name: "vertical"},
-		{raw: f.taxonomyTermID.filled(), name: "taxonomyTermId"},
+		{raw: f.industry, name: "industry"},
+		{raw: f.vertical, name: "vertical"},
+		{raw: f.taxonomyTermID, name: "taxonomyTermId"},
 	} {
 		if sent.raw == nil {
 			continue
@@ -195,8 +196,8 @@ func decimal(digits []byte) (int, bool) {
 // pingPostcode reads postcode or postal_code. Both may be sent only if they are equal after
 // trimming (decision 6).
 func (p *problems) pingPostcode(f *pingFields) []byte {
-	one := field{raw: f.postcode.filled(), name: "postcode"}
-	other := field{raw: f.postalCode.filled(), name: "postal_code"}
+	one := field{raw: f.postcode, name: "postcode"}
+	other := field{raw: f.postalCode, name: "postal_code"}
 	if one.raw == nil && other.raw == nil {
 		p.add(one, apperr.Required, "one of postcode, postal_code is required")
 		return nil
@@ -215,7 +216,7 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 	}
 	first, _ := unquote(one.raw)
 	second, _ := unquote(other.raw)
-	if !bytes.Equal(bytes.TrimSpace(first), bytes.TrimSpace(second)) {
+	if !bytes.Equal(trim(first), trim(second)) {
 		p.add(other, apperr.FieldClash, "differs from postcode. Send only one of them, or the same value in both")
 	}
 	return postcode

@@ -22,16 +22,16 @@ type Post struct {
 
 // Contact is the consumer who asked for the service.
 type Contact struct {
-	Email string // as sent; NormaliseEmail returns the form for lookups
+	Email string // trimmed; NormaliseEmail returns the form for lookups
 	Name  string
-	Phone string // as sent
+	Phone string // trimmed
 
-	// PhoneE164 is Phone in E.164 format, or "". If Phone was sent in a field other than
-	// phoneE164, Post.NormalisePhone sets PhoneE164.
-	PhoneE164 string
-	// PhoneFlagged is set if Phone has not been converted to E.164 format (decision 17).
-	PhoneFlagged bool
+	PhonePath []string // of the field that contained Phone
+	PhoneE164 string   // Phone in E.164 format, or "" if it is not valid; set by Post.Complete
 }
+
+// PhoneFlagged reports whether the phone number is not valid and is stored as sent (decision 62).
+func (c Contact) PhoneFlagged() bool { return c.Phone != "" && c.PhoneE164 == "" }
 
 // Location is the location of the job. Empty fields default to the ping's values.
 type Location struct {
@@ -42,18 +42,17 @@ type Location struct {
 
 // Consent is the consent record. ParsePost rejects a post whose consent was not acknowledged.
 type Consent struct {
-	AcknowledgedAt        time.Time // UTC; valid only if HasAcknowledgedAt
-	HasAcknowledgedAt     bool
+	AcknowledgedAt        *time.Time // UTC; nil if absent or sent without an offset
+	AcknowledgedText      string     // AcknowledgedAt as sent
 	DisclosureText        string
 	RecipientHash         string // 64 hex digits, lower case
 	ThirdPartyFormCertURL string
 	ThirdPartyLeadID      string
 }
 
-// ParsePost parses a post request as defined in the specification's field table and decisions 9 and 17.
-// The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the table. The
-// result does not share memory with body. Callers convert the phone number later with NormalisePhone,
-// because sometimes only the quote contains the lead's country.
+// ParsePost parses a post request as defined in the specification's field table and decisions 9, 17 and
+// 62. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the table. The
+// result does not share memory with body. Callers must then call Complete once they have read the quote.
 //
 // If there is an error, the Post contains only TransactionID and PartnerID. They can have any length,
 // and are empty if they could not be read. They are used only to choose the secret for checking the
@@ -71,14 +70,32 @@ func ParsePost(body []byte) (Post, error) {
 	var p problems
 	post := Post{TransactionID: p.transactionID(&f), PartnerID: p.partnerID(&f)}
 	post.Contact = p.contact(&f)
-	post.Location, post.Warnings = p.location(&f)
+	post.Location = p.location(&f)
 	post.Consent = p.consent(&f)
 	post.Notes = p.copied(field{raw: f.notes, name: "notes"}, maxNotes)
 	post.Answers = p.answers(field{raw: f.answers, name: "answers"})
-	if p != nil {
-		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrPost.WithFields(p...)
+	if p.fields != nil {
+		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrPost.WithFields(p.fields...)
 	}
+	post.Warnings = p.warnings
 	return post, nil
+}
+
+// Complete finishes reading a post with values that only its quote contains: country is the lead's country
+// in two upper-case letters, and pinged is the time of the ping. It normalises the phone number, and adds
+// warnings if the number is not valid or if the time of consent is doubtful. A retry gets the same warnings,
+// because they depend only on the body and the quote.
+func (p *Post) Complete(country string, pinged time.Time) {
+	c := &p.Contact
+	c.PhoneE164, _ = E164(c.Phone, country)
+	if c.PhoneFlagged() {
+		p.Warnings = append(p.Warnings, Warning{Code: PhoneNotNormalised, Path: c.PhonePath,
+			Message: "is not a valid phone number in its country, so it was stored as sent. " +
+				"Check it, and send it with a plus sign and the country code"})
+	}
+	if code, message := DoubtfulConsentTime(p.Consent.AcknowledgedText != "", p.Consent.AcknowledgedAt, pinged); code != "" {
+		p.Warnings = append(p.Warnings, Warning{Code: code, Path: []string{"consent", "acknowledgedAt"}, Message: message})
+	}
 }
 
 type postFields struct {
@@ -104,23 +121,23 @@ func pickPost(object members) postFields {
 		case "email":
 			f.email = value
 		case "name":
-			f.name = value
+			f.name = value.filled()
 		case "phone":
-			f.phone = value
+			f.phone = value.filled()
 		case "location":
-			f.location = value
+			f.location = value.filled()
 		case "postcode":
-			f.postcode = value
+			f.postcode = value.filled()
 		case "postal_code":
-			f.postalCode = value
+			f.postalCode = value.filled()
 		case "address":
-			f.address = value
+			f.address = value.filled()
 		case "country":
-			f.country = value
+			f.country = value.filled()
 		case "consent":
 			f.consent = value
 		case "thirdPartyFormCertUrl":
-			f.formCertURL = value
+			f.formCertURL = value.filled()
 		case "thirdPartyLeadId":
 			f.thirdPartyLead = value
 		case "notes":

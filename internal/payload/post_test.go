@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -178,18 +179,19 @@ func TestPostDoesNotAliasTheBody(t *testing.T) {
 	for i := range body {
 		body[i] = 'X'
 	}
+	acknowledged := time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC)
 	want := Post{
 		TransactionID: "tx_AQHsR2J3kq0ZVQk2mQ",
 		PartnerID:     "acme-uk",
 		Contact: Contact{
-			Email:        "Jo.Bloggs@Example.com",
-			Name:         "Jo Bloggs",
-			Phone:        "020 7946 0123",
-			PhoneFlagged: true,
+			Email:     "Jo.Bloggs@Example.com",
+			Name:      "Jo Bloggs",
+			Phone:     "020 7946 0123",
+			PhonePath: []string{"contact", "phone"},
 		},
 		Location: Location{Postcode: "SW1A 1AA", Address: "10 Downing Street, London", Country: "GB"},
 		Consent: Consent{
-			AcknowledgedAt: time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC), HasAcknowledgedAt: true,
+			AcknowledgedAt: &acknowledged, AcknowledgedText: "2026-01-02T03:04:05.678+01:00",
 			DisclosureText:        "I agree to be called by up to four plumbers — on this number.",
 			RecipientHash:         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 			ThirdPartyFormCertURL: "https://cert.example/abc", ThirdPartyLeadID: "LEAD-1",
@@ -206,7 +208,8 @@ func TestPostDoesNotAliasTheBody(t *testing.T) {
 func TestPostIgnoresOrderAndEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 40, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })
-		name, address, disclosure, notes := text.Draw(t, "name"), text.Draw(t, "address"), text.Draw(t, "disclosure"), text.Draw(t, "notes")
+		name := text.Filter(func(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }).Draw(t, "name")
+		address, disclosure, notes := text.Draw(t, "address"), text.Draw(t, "disclosure"), text.Draw(t, "notes")
 		members := [][2]string{
 			{"transactionId", quote("tx_1")},
 			{"consent", `{"disclosureText":` + everyCharacterEscaped(disclosure) + `,"acknowledged":true}`},
@@ -222,6 +225,12 @@ func TestPostIgnoresOrderAndEscapes(t *testing.T) {
 		got, err := ParsePost([]byte("{" + strings.Join(parts, " , ") + "}"))
 		want := leastPost(func(p *Post) {
 			p.Contact.Name, p.Location.Address, p.Consent.DisclosureText, p.Notes = name, address, disclosure, notes
+			if Trim(name) == "" {
+				p.Contact.Name = ""
+			}
+			if Trim(address) == "" {
+				p.Location.Address = ""
+			}
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Fatalf("%v (-want +got):\n%s", listed(err), diff)
@@ -259,6 +268,8 @@ func FuzzParsePost(f *testing.F) {
 		`{"contact":{"email":"\"a b\"@[IPv6:::1]","phoneE164":"+442079460123"}}`, `{"consent":{"acknowledgedAt":"2026-01-02T03:04:05,6z"}}`,
 		`{"transactionId":"tx","email":"é@é.é","consent":{"acknowledged":true},"phone":"tel:+1-212-555-0100;ext=5","country":"US"}`,
 		`{"transactionId":"tx","email":"a@b","consent":{"acknowledged":true},"phone":"(0)20 ٧946 0123 x9"}`,
+		`{"transactionId":"tx","email":" a@b\u200b","consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04"},` +
+			`"phone":"\u202a+4402079460123\u202c","name":"\u001b"}`,
 		`{"partnerId":"p","transactionId":"\ud800"}`, strings.Repeat(`{"contact":`, 33) + "0" + strings.Repeat("}", 33),
 	} {
 		f.Add([]byte(seed))
@@ -304,10 +315,24 @@ func checkFuzzed(t *testing.T, body []byte, post Post) {
 		t.Fatalf("got answers %s, want %s", post.Answers, loose["answers"])
 	}
 	for _, country := range []string{"GB", "US", "ZZ"} {
-		normal := post
-		normal.NormalisePhone(country)
-		if c := normal.Contact; c.PhoneE164 != "" && (c.PhoneFlagged || !isE164(c.PhoneE164)) || c.Phone != post.Contact.Phone {
-			t.Fatalf("normalised to %+v", c)
+		completed := post
+		completed.Complete(country, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+		c := completed.Contact
+		if c.PhoneE164 != "" && !isE164(c.PhoneE164) || c.PhoneFlagged() == (c.PhoneE164 != "" || c.Phone == "") || c.Phone != post.Contact.Phone {
+			t.Fatalf("completed as %+v", c)
 		}
+		for _, w := range completed.Warnings {
+			if w.Code == "" || len(w.Path) == 0 || w.Message == "" || strings.ContainsAny(w.Message, "\"\\") {
+				t.Fatalf("got warning %+v", w)
+			}
+		}
+	}
+	for _, text := range []string{post.Contact.Email, post.Contact.Phone, post.Location.Postcode} {
+		if Trim(text) != text {
+			t.Fatalf("%q is not trimmed", text)
+		}
+	}
+	if strings.ContainsFunc(post.Contact.Name, unicode.IsControl) {
+		t.Fatalf("the name %q contains control characters", post.Contact.Name)
 	}
 }

@@ -28,9 +28,9 @@ type Request struct {
 	Lead       uuid.UUID `gorm:"column:lead_id"`    // that the response contained
 	Outcome    string
 	Status     int
-	Code       string // of the response; "" if the request was accepted
-	Message    string // of the response; "" if the request was accepted
-	Detail     string // why and where the JSON is not valid, or ""
+	Code       string   // of the response; "" if the request was accepted
+	Message    string   // of the response; "" if the request was accepted
+	Detail     string   // why and where the JSON is not valid, or ""
 	Fields     []string `gorm:"serializer:json"`
 	DurationUS int64    `gorm:"column:duration_us"`
 }

@@ -252,7 +252,7 @@ func pingRejections(t *testing.T, n *node.Node) {
 		rejected("true as a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
 		rejected("different postcodes", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
 			entry("conflict", "postal_code")),
-		rejected("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
+		rejected("a blank postcode", `{"industry":"plumber","postcode":" \u200b"}`, entry("required", "postcode")),
 		rejected("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
 		rejected("a control character", `{"industry":"plumber","postcode":"1\u00072"}`, entry("invalid_value", "postcode")),
 		rejected("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`,

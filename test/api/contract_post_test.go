@@ -58,7 +58,7 @@ func everyField(t *testing.T, n *node.Node) {
 		!l.QuotedAt.Equal(now.Add(-time.Minute)) || !l.ReceivedAt.Equal(now) {
 		t.Errorf("got lead %+v", l)
 	}
-	if !l.AcknowledgedAt.Equal(time.Date(2026, 1, 2, 2, 50, 40, 0, time.UTC)) ||
+	if !l.AcknowledgedAt.Equal(time.Date(2026, 1, 2, 2, 50, 40, 0, time.UTC)) || *l.AcknowledgedText != "2026-01-02T03:50:40+01:00" ||
 		*l.DisclosureText != "I agree to be called by "+node.Marker+"." ||
 		*l.RecipientHash != strings.ToLower(hash) || *l.FormCertURL != "https://certs.example/"+node.Marker ||
 		*l.ThirdPartyLeadID != "token-"+node.Marker {
@@ -123,7 +123,7 @@ func requiredFields(t *testing.T, n *node.Node) {
 		l.Account != n.Off.Accounts[0] || l.Accrued != minor(t, ping.BidPrice) {
 		t.Errorf("got lead %+v", l)
 	}
-	if l.AcknowledgedAt != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil ||
+	if l.AcknowledgedAt != nil || l.AcknowledgedText != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil ||
 		l.ThirdPartyLeadID != nil {
 		t.Errorf("got more consent fields than were sent: %+v", l)
 	}
