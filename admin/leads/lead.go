@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
@@ -189,9 +190,8 @@ func consentView(k *web.Request, l leads.Details, erased bool) view.Consent {
 	if erased {
 		v.Missing = "erased"
 	}
-	if c.AcknowledgedAt != nil {
-		v.At = *c.AcknowledgedAt
-	}
+	v.At, v.AtText = web.TimeOf(c.AcknowledgedAt), sent(c.AcknowledgedText)
+	v.AtDoubt, _ = payload.DoubtfulConsentTime(v.AtText != "", c.AcknowledgedAt, l.QuotedAt)
 	return v
 }
 

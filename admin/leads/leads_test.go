@@ -141,6 +141,45 @@ func TestLeadPage(t *testing.T) {
 	}
 }
 
+// The page shows the time of consent as sent, and whether it may be wrong.
+func TestLeadPageMarksDoubtfulConsentTimes(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	lead := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	root := testkit.Connect(t, s.RootURL)
+	if _, err := root.Exec(t.Context(), `SET session_replication_role = replica`); err != nil { // consents cannot be changed
+		t.Fatal(err)
+	}
+	b := s.SignedInAs(t, models.Auditor)
+	const withoutOffset, implausible = `data-state="consent_time_without_offset"`, `data-state="consent_time_implausible"`
+	for _, c := range []struct {
+		text, at  any
+		has, lack []string
+	}{
+		{nil, nil, nil, []string{withoutOffset, implausible, "Sent as"}},
+		{nil, lead.QuotedAt, nil, []string{withoutOffset, implausible, "Sent as"}},
+		{"20260102T0304+01", lead.QuotedAt, []string{"Sent as 20260102T0304+01"}, []string{withoutOffset, implausible}},
+		{"2026-01-02T03:04", nil, []string{withoutOffset, "2026-01-02T03:04"}, []string{implausible, "Sent as"}},
+		{"1999-01-02T03:04Z", time.Date(1999, 1, 2, 3, 4, 0, 0, time.UTC), []string{implausible, "Sent as 1999"}, []string{withoutOffset}},
+		{nil, lead.QuotedAt.Add(24*time.Hour + time.Second), []string{implausible}, []string{withoutOffset, "Sent as"}},
+	} {
+		if _, err := root.Exec(t.Context(), `UPDATE consents SET acknowledged_text = $1, acknowledged_at = $2 WHERE lead_id = $3`, c.text, c.at, lead.ID); err != nil {
+			t.Fatal(err)
+		}
+		p := b.Get(t, "/leads/"+admintest.LeadIDOf(lead))
+		for _, want := range c.has {
+			if !strings.Contains(p.Body, want) {
+				t.Errorf("%v, %v: the page does not contain %q", c.text, c.at, want)
+			}
+		}
+		for _, not := range c.lack {
+			if strings.Contains(p.Body, not) {
+				t.Errorf("%v, %v: the page contains %q", c.text, c.at, not)
+			}
+		}
+	}
+}
+
 func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
@@ -44,7 +45,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			Price: amount(r, l.PriceMinor, l.Currency),
 		},
 		Times:     pack.Times{PingedAt: l.QuotedAt, QuoteExpiresAt: l.QuotedAt.Add(quote.Validity), ReceivedAt: l.ReceivedAt},
-		Consent:   consent(l.Consent, l.Disclosure),
+		Consent:   consent(l),
 		Signature: signature(l),
 		Contact:   []pack.Field{},
 		Timeline:  []pack.Event{},
@@ -104,10 +105,13 @@ func amount(r Request, minor int64, currency string) *pack.Amount {
 	return &pack.Amount{Amount: money.Amount{Minor: minor, Currency: c}.Decimal(), Currency: currency}
 }
 
-func consent(c models.Consent, d models.Disclosure) pack.Consent {
+func consent(l leads.Details) pack.Consent {
+	c := l.Consent
+	doubt, _ := payload.DoubtfulConsentTime(c.AcknowledgedText != nil, c.AcknowledgedAt, l.QuotedAt)
 	return pack.Consent{
-		Acknowledged: c.Acknowledged, AcknowledgedAt: utc(c.AcknowledgedAt), ReceivedAt: utc(&c.ReceivedAt),
-		DisclosureText: c.DisclosureText, DisclosureReplacedAt: utc(d.ReplacedAt), RecipientHash: c.RecipientHash,
+		Acknowledged: c.Acknowledged, AcknowledgedAt: utc(c.AcknowledgedAt), AcknowledgedText: c.AcknowledgedText,
+		AcknowledgedDoubt: string(doubt), ReceivedAt: utc(&c.ReceivedAt),
+		DisclosureText: c.DisclosureText, DisclosureReplacedAt: utc(l.Disclosure.ReplacedAt), RecipientHash: c.RecipientHash,
 		CertificateURL: c.FormCertURL, ThirdPartyLeadID: c.ThirdPartyLeadID,
 	}
 }

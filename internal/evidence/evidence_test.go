@@ -74,7 +74,7 @@ func (r rig) post(t *testing.T) uuid.UUID {
 	}
 	r.Time.Advance(time.Minute)
 	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"canary@example.com","contact":{"name":"Canary Name"},"notes":"canary notes",
-		"consent":{"acknowledged":true,"disclosureText":"I agree","recipientHash":%q,"thirdPartyFormCertUrl":"https://cert.example.com/1","thirdPartyLeadId":"third-1"}}`,
+		"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04","disclosureText":"I agree","recipientHash":%q,"thirdPartyFormCertUrl":"https://cert.example.com/1","thirdPartyLeadId":"third-1"}}`,
 		q.TransactionID, r.Required.Accounts[0].Identifier, strings.Repeat("ab", 32))
 	lead, err := in.Post(t.Context(), intake.PostRequest{
 		ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
@@ -182,6 +182,9 @@ func TestCreate(t *testing.T) {
 	}
 	if !d.Times.ReceivedAt.Equal(d.Times.PingedAt.Add(time.Minute)) || !d.Times.QuoteExpiresAt.Equal(d.Times.PingedAt.Add(15*time.Minute)) {
 		t.Errorf("got times %+v", d.Times)
+	}
+	if c := d.Consent; c.AcknowledgedAt != nil || *c.AcknowledgedText != "2026-01-02T03:04" || c.AcknowledgedDoubt != "consent_time_without_offset" {
+		t.Errorf("got time of consent %v, sent as %s, doubt %q", c.AcknowledgedAt, *c.AcknowledgedText, c.AcknowledgedDoubt)
 	}
 	if c := d.Consent; !c.Acknowledged || *c.DisclosureText != "I agree" || *c.CertificateURL != "https://cert.example.com/1" || *c.ThirdPartyLeadID != "third-1" || len(*c.RecipientHash) != 64 {
 		t.Errorf("got consent %+v", c)

@@ -69,10 +69,13 @@ type Times struct {
 	ReceivedAt     time.Time `json:"receivedAt"`
 }
 
-// Consent is the consent as the partner sent it, unless staff replaced the disclosure text.
+// Consent is the consent as the partner sent it, unless staff replaced the disclosure text. If its time may
+// be wrong, AcknowledgedDoubt is consent_time_without_offset or consent_time_implausible.
 type Consent struct {
 	Acknowledged         bool       `json:"acknowledged"`
-	AcknowledgedAt       *time.Time `json:"acknowledgedAt"`
+	AcknowledgedAt       *time.Time `json:"acknowledgedAt"`     // null if the time has no UTC offset
+	AcknowledgedText     *string    `json:"acknowledgedAtText"` // the time as sent
+	AcknowledgedDoubt    string     `json:"acknowledgedAtDoubt,omitempty"`
 	ReceivedAt           *time.Time `json:"receivedAt"`
 	DisclosureText       *string    `json:"disclosureText"`
 	DisclosureReplacedAt *time.Time `json:"disclosureReplacedAt"` // null if the text is the original one

@@ -51,7 +51,7 @@ func document() pack.Document {
 		},
 		Times: pack.Times{PingedAt: created.Add(-3 * time.Hour), QuoteExpiresAt: created.Add(-165 * time.Minute), ReceivedAt: created.Add(-170 * time.Minute)},
 		Consent: pack.Consent{
-			Acknowledged: true, AcknowledgedAt: ptr(created.Add(-171 * time.Minute)), ReceivedAt: ptr(created.Add(-170 * time.Minute)),
+			Acknowledged: true, AcknowledgedAt: ptr(created.Add(-171 * time.Minute)), AcknowledgedText: ptr("text-1"), AcknowledgedDoubt: "consent_time_implausible", ReceivedAt: ptr(created.Add(-170 * time.Minute)),
 			DisclosureText: ptr("I agree\nto <script>alert(1)</script> & \u202ecalls"), DisclosureReplacedAt: ptr(created.Add(-5 * time.Minute)),
 			RecipientHash: ptr("abab"), CertificateURL: ptr("https://cert.example.com/1"),
 			ThirdPartyLeadID: ptr("third-1"),
