@@ -135,7 +135,7 @@ func TestEraseDeletesPersonalData(t *testing.T) {
 		AND num_nonnulls(email_digest, phone_digest, ciphertext, iv, auth_tag) = 0`, lead)
 	stillHas("keys", 0, `SELECT count(*) FROM lead_keys WHERE lead_id = $1`, lead)
 	stillHas("pings", 0, `SELECT count(*) FROM pings WHERE transaction = $1`, lead)
-	stillHas("consents", 1, `SELECT count(*) FROM consents WHERE lead_id = $1 AND acknowledged AND received_at IS NOT NULL`, lead)
+	stillHas("consents", 1, `SELECT count(*) FROM consents WHERE lead_id = $1 AND acknowledged AND acknowledged_text = '2026-01-02T03:04' AND received_at IS NOT NULL`, lead)
 	stillHas("other leads", 1, `SELECT count(*) FROM leads JOIN lead_keys ON lead_id = id WHERE id = $1 AND state = 'delivered' AND ciphertext IS NOT NULL`, other)
 	for _, canary := range []string{"canary-reveal", "canary-evidence", "canary-decision", "canary-ledger", "canary-job", "canary-resolution"} {
 		if found := rowsWith(t, r.DB, canary); found != nil {
@@ -486,7 +486,7 @@ func TestServiceErasesOnlyThroughEntries(t *testing.T) {
 	}
 	for _, sql := range []string{
 		`UPDATE erasure_entries SET reason = 'legal'`, `UPDATE erasure_entries SET erased_at = NULL`, `DELETE FROM erasures`, `UPDATE erasures SET note = ''`, `TRUNCATE erasure_entries CASCADE`,
-		`UPDATE consents SET acknowledged_at = now()`, `UPDATE consents SET disclosure_text = 'other'`,
+		`UPDATE consents SET acknowledged_at = now()`, `UPDATE consents SET acknowledged_text = NULL`, `UPDATE consents SET disclosure_text = 'other'`,
 	} {
 		if _, err := root.Exec(t.Context(), sql); err == nil {
 			t.Errorf("%s succeeded", sql)

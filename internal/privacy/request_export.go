@@ -63,7 +63,8 @@ type leadData struct {
 }
 
 type consentData struct {
-	AcknowledgedAt       *time.Time `json:"acknowledgedAt,omitempty"`
+	AcknowledgedAt       *time.Time `json:"acknowledgedAt,omitempty"`     // missing if it was sent without a UTC offset
+	AcknowledgedText     *string    `json:"acknowledgedAtText,omitempty"` // as sent
 	DisclosureText       *string    `json:"disclosureText,omitempty"`
 	DisclosureReplacedAt *time.Time `json:"disclosureReplacedAt,omitempty"` // staff replaced the original text
 	RecipientHash        *string    `json:"recipientHash,omitempty"`
@@ -361,7 +362,7 @@ func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) 
 }
 
 const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
-		c.lead_id IS NOT NULL, c.acknowledged_at, coalesce(d.text, c.disclosure_text), d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+		c.lead_id IS NOT NULL, c.acknowledged_at, c.acknowledged_text, coalesce(d.text, c.disclosure_text), d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
 		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason) ORDER BY v.at)
@@ -388,7 +389,7 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 		var keepsConsent, hasConsent bool
 		var c consentData
 		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Erasing, &l.ErasedAt,
-			&keepsConsent, &hasConsent, &c.AcknowledgedAt, &c.DisclosureText, &c.DisclosureReplacedAt, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
+			&keepsConsent, &hasConsent, &c.AcknowledgedAt, &c.AcknowledgedText, &c.DisclosureText, &c.DisclosureReplacedAt, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
 		if hasConsent && keepsConsent {
 			l.Consent = &c

@@ -333,7 +333,7 @@ type leadInExport struct {
 	LeadID, Source, Postcode string
 	ErasedAt                 *time.Time
 	Contact                  *leads.Contact
-	Consent                  struct{ DisclosureText, CertificateURL, SourceLeadID string }
+	Consent                  struct{ AcknowledgedAtText, DisclosureText, CertificateURL, SourceLeadID string }
 	Returns                  []struct{ Reason, Evidence string }
 	Reveals                  []struct{ Field, Reason string }
 }
@@ -369,11 +369,11 @@ func TestAccessRequest(t *testing.T) {
 	}
 	got := data.Leads[1]
 	if got.Contact == nil || got.Contact.Email != "Ann.Example@example.com" || got.Contact.Address != "1 High Street" || got.Postcode != "SW1A 1AA" ||
-		got.Consent.DisclosureText != "Ann Example agrees" || got.Consent.SourceLeadID != "canary-third-party" ||
+		got.Consent.AcknowledgedAtText != "2026-01-02T03:04" || got.Consent.DisclosureText != "Ann Example agrees" || got.Consent.SourceLeadID != "canary-third-party" ||
 		len(got.Returns) != 1 || got.Returns[0].Evidence != "canary-evidence" || len(got.Reveals) != 1 || got.Reveals[0].Field != "email" {
 		t.Errorf("got %+v", got)
 	}
-	for _, text := range []string{"Ann.Example@example.com", "Ring the bell", "Ann Example agrees", "canary-evidence"} {
+	for _, text := range []string{"Ann.Example@example.com", "Ring the bell", "2026-01-02T03:04", "Ann Example agrees", "canary-evidence"} {
 		if !strings.Contains(string(files["data.html"]), text) {
 			t.Errorf("the page does not contain %q", text)
 		}
