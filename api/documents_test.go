@@ -31,6 +31,7 @@ func TestDocsAnswerQuestions(t *testing.T) {
 	answers := map[string][]string{
 		"declined-pings": {string(models.OutcomeExcluded), string(models.OutcomePaused), string(models.OutcomeExcluded),
 			string(models.OutcomeCapped), "accepted: false"},
+		"warnings": {"country_alias", "control_characters", "phone_not_normalised", "consent_time_without_offset", "consent_time_implausible"},
 		"timeouts-and-retries": {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503",
 			"500", "409", "Transaction has expired", "deliveredAt"},
 		"rate-limits": {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress),

@@ -318,8 +318,23 @@ var codeRequests = map[string]map[string]string{
 		"syntax":            `{"industry":"plumber",}`,
 	},
 	"WarningCode": {
-		"country_alias": `{"industry":"plumber","postcode":"SW1A 1AA","country":"UK"}`,
+		"country_alias":               `{"industry":"plumber","postcode":"SW1A 1AA","country":"UK"}`,
+		"control_characters":          withFields(`"contact":{"name":"Ann\tLee"}`),
+		"phone_not_normalised":        withFields(`"contact":{"phone":"(212) 555-0123"}`),
+		"consent_time_without_offset": withConsentAt("2026-01-02T03:04:05"),
+		"consent_time_implausible":    withConsentAt("1970-01-01T00:00:00Z"),
 	},
+}
+
+// quoted stands for the transactionId of a new quote in codeRequests.
+const quoted = "tx_QUOTED"
+
+// withFields returns a post with additional fields.
+func withFields(fields string) string { return strings.Replace(least(quoted), "{", "{"+fields+",", 1) }
+
+// withConsentAt returns a post with a time of consent.
+func withConsentAt(at string) string {
+	return strings.Replace(least(quoted), `"acknowledged":true`, `"acknowledged":true,"acknowledgedAt":"`+at+`"`, 1)
 }
 
 // The example of each code in a list is part of a real response.
@@ -333,6 +348,9 @@ func TestExamplesOfCodesAreProduced(t *testing.T) {
 		}
 		for code, body := range requests {
 			r := httptest.NewRequest(http.MethodPost, sharedPing, strings.NewReader(body))
+			if strings.Contains(body, quoted) {
+				body = strings.Replace(body, quoted, p.transaction(base(p.Required, "ping")), 1)
+			}
 			if strings.Contains(body, "transactionId") {
 				headers := p.Required.Sign(p.Time.Now(), []byte(body))
 				r = httptest.NewRequest(http.MethodPost, base(p.Required, "post"), strings.NewReader(body))

@@ -73,6 +73,9 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{ping, `{"industry":"plumber","postcode":" N1","postal_code":"N1 "}`, accepted},
 		{ping, `{"industry":"plumber","postcode":"N1","postal_code":"N2"}`, beyond},
 		{ping, `{"industry":"plumber","postcode":" "}`, rejected},
+		{ping, `{"industry":"plumber","postcode":"\u200b"}`, rejected},
+		{ping, `{"industry":"plumber","postcode":"\u200b","postal_code":"\u202aN1\u202c"}`, accepted},
+		{ping, `{"industry":" \u00a0","vertical":"plumber","taxonomyTermId":"\u2060","postcode":"N1"}`, accepted},
 		{ping, `{"industry":"plumber","postcode":"` + strings.Repeat("\u00a0", 99) + `0123456789ABCDEF\n"}`, accepted},
 		{ping, `{"industry":"plumber","postcode":"0123456789ABCDEFG"}`, beyond},
 		{ping, p + `,"country":null,"urgency":null,"job_type":null,"jobType":null,"budget":null}`, accepted},
@@ -80,7 +83,7 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{ping, p + `,"country":"\u2003de\t"}`, accepted},
 		{ping, p + `,"country":"deu"}`, rejected},
 		{ping, p + `,"country":"d1"}`, rejected},
-		{ping, p + `,"country":" "}`, rejected},
+		{ping, p + `,"country":" \u200b"}`, accepted},
 		{ping, p + `,"urgency":"` + strings.Repeat("😀", 64) + `"}`, accepted},
 		{ping, p + `,"urgency":"` + strings.Repeat("a", 65) + `"}`, rejected},
 		{ping, p + `,"urgency":3}`, rejected},
@@ -102,7 +105,8 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, noContact + `,"contact":{"email":null},"email":"a@b.c"}`, accepted},
 		{post, noContact + `,"contact":{"email":""},"email":"a@b.c"}`, rejected},
 		{post, noContact + `,"email":"` + strings.Repeat("é", 32) + `@` + strings.Repeat("a.", 110) + `c"}`, accepted},
-		{post, noContact + `,"email":"` + strings.Repeat("é", 32) + `@` + strings.Repeat("a.", 111) + `c"}`, rejected},
+		{post, noContact + `,"email":"` + strings.Repeat("é", 32) + `@` + strings.Repeat("a.", 111) + `c"}`, beyond},
+		{post, noContact + `,"email":"\u202a a@b.c\u00a0"}`, accepted},
 		{post, noContact + `,"email":"a@b c"}`, rejected},
 		{post, noContact + `,"email":"\"a@b\"@c"}`, accepted},
 		{post, noContact + `,"email":"a..b@c"}`, beyond},
@@ -115,6 +119,9 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02t03:04:05.123456789z"}}`, accepted},
 		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04Z"}}`, accepted},
 		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"20260102T030405,5+0000"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"","recipientHash":"\u200b","thirdPartyFormCertUrl":" "}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":""},"thirdPartyFormCertUrl":"x"}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"20260102T03:04:05Z"}}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02"}}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"disclosureText":"` + strings.Repeat("😀", 10_000) + `"}}`, accepted},
@@ -143,12 +150,20 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, q + `,"name":"` + strings.Repeat("a", 201) + `"}`, rejected},
 		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"+442079460018","phone":1},"phone":1}`, accepted},
 		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"020 7946 0018"}}`, rejected},
-		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":""}}`, rejected},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"+44 20\u00a07946\u200b0018 "}}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"+44-20-7946-0018"}}`, rejected},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"","phone":"1"}}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"","phone":1}}`, rejected},
+		{post, noContact + `,"contact":{"email":"a@b.c","phone":" "},"phone":1}`, rejected},
+		{post, noContact + `,"contact":{"email":"a@b.c","name":"","fullName":" "},"name":1}`, rejected},
 		{post, noContact + `,"contact":{"email":"a@b.c","phone":"anything"},"phone":1}`, accepted},
-		{post, q + `,"phone":"` + strings.Repeat("1", 65) + `"}`, rejected},
+		{post, q + `,"phone":"` + strings.Repeat("1", 65) + `"}`, beyond},
+		{post, q + `,"phone":" ` + strings.Repeat("1", 64) + ` "}`, accepted},
 		{post, q + `,"location":{"postcode":"N1","postal_code":1,"address":"x","street_address":1,"country":"gb"},"postcode":1,"postal_code":1,"address":1,"country":1}`, accepted},
 		{post, q + `,"location":{"postal_code":"N1"},"postcode":1}`, accepted},
-		{post, q + `,"location":{"postcode":""},"postcode":"N1"}`, rejected},
+		{post, q + `,"location":{"postcode":""},"postcode":"N1"}`, accepted},
+		{post, q + `,"location":{"postcode":"","address":""},"postcode":1}`, rejected},
+		{post, q + `,"location":{"address":""},"address":1}`, rejected},
 		{post, q + `,"location":{"postal_code":1}}`, rejected},
 		{post, q + `,"location":null,"postcode":"N1","postal_code":1}`, accepted},
 		{post, q + `,"postcode":null,"postal_code":1}`, rejected},
@@ -192,7 +207,7 @@ func answers(n int) string {
 var validValues = map[string][]string{
 	"name":                  {`"A"`},
 	"fullName":              {`"😀"`},
-	"phoneE164":             {`"+442079460018"`},
+	"phoneE164":             {`"+442079460018"`, `"\u202a+44 2079460018\u202c"`, `""`},
 	"phone":                 {`"020 7946 0018"`, `""`},
 	"postcode":              {`"N1"`, `"\u2003N1\n"`},
 	"postal_code":           {`"N1"`},
@@ -204,6 +219,8 @@ var validValues = map[string][]string{
 	"jobType":               {`""`},
 	"budget":                {`"100"`},
 	"disclosureText":        {`"yes"`},
+	"acknowledgedAt":        {`"2026-01-02T03:04:05Z"`, `"20260102T0304"`},
+	"recipientHash":         {`"` + strings.Repeat("0a", 32) + `"`},
 	"thirdPartyFormCertUrl": {`"https://a.example/x"`},
 	"thirdPartyLeadId":      {`"t"`},
 	"email":                 {`"a@b.c"`},
@@ -222,7 +239,7 @@ func TestDocumentAcceptsValidRequests(t *testing.T) {
 		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label) {
 			values := validValues[name]
 			if rapid.IntRange(0, 3).Draw(t, name+" is invalid") == 0 {
-				values = []string{`null`, `""`, `" "`, `7`, `true`, `{}`, `[]`, `"x"`}
+				values = []string{`null`, `""`, `" "`, `"\u200b\u00a0"`, `7`, `true`, `{}`, `[]`, `"x"`}
 			}
 			fields = append(fields, `"`+name+`":`+rapid.SampledFrom(values).Draw(t, name))
 		}
@@ -255,7 +272,7 @@ func TestDocumentAcceptsValidRequests(t *testing.T) {
 			path = "/api/lead/post"
 			contact := object(t, "contact", `"email":"a@b.c"`, "name", "fullName", "phoneE164", "phone")
 			location := object(t, "location", `"x":0`, "postcode", "postal_code", "address", "street_address", "country")
-			consent := object(t, "consent", `"acknowledged":true`, "disclosureText", "thirdPartyFormCertUrl", "thirdPartyLeadId")
+			consent := object(t, "consent", `"acknowledged":true`, "acknowledgedAt", "recipientHash", "disclosureText", "thirdPartyFormCertUrl", "thirdPartyLeadId")
 			body = object(t, "post", `"transactionId":"tx_A","contact":`+contact+`,"location":`+location+`,"consent":`+consent,
 				"email", "name", "phone", "postcode", "postal_code", "address", "country", "thirdPartyFormCertUrl", "thirdPartyLeadId", "notes", "answers", "partnerId")
 		} else {

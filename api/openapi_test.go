@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/testkit"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/test/spec"
@@ -248,6 +251,16 @@ func TestSigningExampleIsCorrect(t *testing.T) {
 	}
 	if err := requestError(newContract(t), "/api/lead/post", example.Body); err != nil {
 		t.Errorf("the body is not a valid post: %v", err)
+	}
+}
+
+// The document's pattern of a missing value matches the texts that the service treats as missing.
+func TestPatternOfMissingValues(t *testing.T) {
+	pattern := regexp.MustCompile(loadDocument(t).Components.Schemas["NotGiven"].Value.Pattern)
+	for r := range rune(0x10000) {
+		if text := string(r); utf8.ValidRune(r) && pattern.MatchString(text) != (payload.Trim(text) == "") {
+			t.Errorf("U+%04X: the pattern matches %v", r, pattern.MatchString(text))
+		}
 	}
 }
 
