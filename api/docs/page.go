@@ -141,7 +141,7 @@ func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 	page.ErrorFields = fieldRows("errors[].", components.get("schemas", "FieldError"))
 	page.CodeLists = []codeList{
 		newCodeList("field", "Field codes", components.get("schemas", "FieldCode")),
-		newCodeList("json", "Reasons of invalid JSON", components.get("schemas", "JSONReason")),
+		newCodeList("json", "Reasons for invalid JSON", components.get("schemas", "JSONReason")),
 		newCodeList("warning", "Warning codes", components.get("schemas", "WarningCode")),
 	}
 	page.Categories = industryGroups(components.get("schemas", "IndustrySlug"))
