@@ -45,7 +45,8 @@ func TestResponsesAreWrittenAsJSON(t *testing.T) {
 				Reason   string      `json:"reason"`
 			}{},
 		},
-		`{"status":"success","leadId":"ld_00000000000000000000000000","payout":45,"currency":"GBP","sandbox":true,"transactionId":"tx_AQ-_","hmacVerified":true,` +
+		`{"status":"success","leadId":"ld_00000000000000000000000000","payout":45,"currency":"GBP","sandbox":true,` +
+			`"transactionId":"tx_AQ-_","hmacVerified":true,` +
 			`"envelope":{"piiCiphertext":"+/8=","wrappedDek":"dg==","iv":"AQ==","authTag":"Ag=="}}`: {
 			appendPost(nil, &intake.PostResult{
 				LeadID:        uuid.Nil,

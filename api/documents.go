@@ -86,7 +86,8 @@ func matches(header, tag string) bool {
 }
 
 // errNotLoaded means that the node started while the database was unavailable.
-var errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded", "The keys are not available yet. Try again in a few seconds.").
+var errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded",
+	"The keys are not available yet. Try again in a few seconds.").
 	WithPublicCode(apperr.ServiceUnavailable).Retry(5 * time.Second)
 
 // evidenceKeys handles GET {origin}/.well-known/pingpost-evidence-key.

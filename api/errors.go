@@ -63,7 +63,8 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	}
 	answer, err := json.Marshal(body)
 	if err != nil { // cannot happen with this struct
-		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service","code":"internal_error","requestId":"` + rec.IDText + `"}`)
+		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service","code":"internal_error",` +
+			`"requestId":"` + rec.IDText + `"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
 	write(c, rec, statusOf(f))

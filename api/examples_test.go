@@ -292,7 +292,7 @@ func TestExamplesAreProduced(t *testing.T) {
 }
 
 // The requests whose responses contain the examples of the codes in lists. A body without a transactionId is
-// sent as a ping.
+// sent as a ping. $TX stands for the transactionId of a new quote.
 var codeRequests = map[string]map[string]string{
 	"FieldCode": {
 		"required":      `{"transactionId":"tx_A","consent":{"acknowledged":true}}`,
@@ -352,6 +352,7 @@ func TestExamplesOfCodesAreProduced(t *testing.T) {
 				body = strings.Replace(body, quoted, p.transaction(base(p.Required, "ping")), 1)
 			}
 			if strings.Contains(body, "transactionId") {
+				body = strings.Replace(body, "$TX", p.transaction(base(p.Required, "ping")), 1)
 				headers := p.Required.Sign(p.Time.Now(), []byte(body))
 				r = httptest.NewRequest(http.MethodPost, base(p.Required, "post"), strings.NewReader(body))
 				r.Header["X-Timestamp"], r.Header["X-Signature-Sha256"] = headers.Timestamp, headers.Signature

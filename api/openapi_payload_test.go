@@ -23,7 +23,8 @@ func requestError(contract *testkit.Contract, path, body string) error {
 	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{
 		"X-Request-Id": {requestID}, "Allow": {"POST"}, "Content-Type": {"application/json"},
 	}}
-	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed","code":"method_not_allowed","requestId":"`+requestID+`"}`), true)
+	rejection := `{"ok":false,"message":"Method Not Allowed","code":"method_not_allowed","requestId":"` + requestID + `"}`
+	return contract.ValidateExchange(req, []byte(body), resp, []byte(rejection), true)
 }
 
 // parsers returns the service's own parsers for pings and posts.

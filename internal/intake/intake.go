@@ -37,8 +37,9 @@ var (
 	errQuoteOwner = errTransactionID.WithReason("quote_owner")
 	errInactive   = apperr.New(apperr.Forbidden, string(models.OutcomeInactive), "Account is not active").
 			WithPublicCode(apperr.AccountInactive)
-	errNoWrapper = apperr.New(apperr.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").
-			WithPublicCode(apperr.EncryptionKeyMissing).Retry(retryAfter)
+	errNoWrapper = apperr.New(apperr.Unavailable, "no_key_wrapper",
+		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").
+		WithPublicCode(apperr.EncryptionKeyMissing).Retry(retryAfter)
 	errNotStored = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").
 			WithPublicCode(apperr.OutcomeUnknown).Retry(retryAfter)
 	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large").
@@ -52,7 +53,8 @@ var (
 // Errors for posts whose quote has expired, or whose transaction already has a lead. The variants of an
 // error have different public codes, and are equal for errors.Is.
 var (
-	errExpired          = apperr.New(apperr.Expired, "expired", "Transaction has expired").WithPublicCode(apperr.TransactionExpired)
+	errExpired = apperr.New(apperr.Expired, "expired", "Transaction has expired").
+			WithPublicCode(apperr.TransactionExpired)
 	errExpiredDelivered = errExpired.WithPublicCode(apperr.TransactionExpiredDelivered)
 	errExpiredUnsigned  = errExpired.WithPublicCode(apperr.TransactionExpiredUnsigned)
 	errExpiredUnknown   = errExpired.WithPublicCode(apperr.TransactionExpiredUnknown).Retry(retryAfter)

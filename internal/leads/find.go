@@ -47,7 +47,8 @@ func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Rec
 // also writes to the WAL, so that its own commit waits until the standby has the lead.
 //
 // A database that was restored without lead keys has partitions without rows, not detached partitions.
-const findSQL = `SELECT l.id, attempt_id, partner_id, sandbox, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
+const findSQL = `SELECT l.id, attempt_id, partner_id, sandbox, price_minor, currency, received_at, body_digest,
+		ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
 		CASE WHEN k.lead_id IS NULL AND state <> 'erased' THEN NOT EXISTS (
 			SELECT FROM pg_inherits WHERE inhrelid = to_regclass(replace(l.tableoid::regclass::text, 'leads', 'lead_keys'))) END,
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
@@ -64,8 +65,8 @@ func find(ctx context.Context, q postgres.Querier, ids []uuid.UUID) (map[uuid.UU
 		var r Receipt
 		var currency string
 		var keysDetached *bool
-		if err := rows.Scan(&r.LeadID, &r.attemptID, &r.PartnerID, &r.Sandbox, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
-			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, &keysDetached, nil); err != nil {
+		if err := rows.Scan(&r.LeadID, &r.attemptID, &r.PartnerID, &r.Sandbox, &r.Payout.Minor, &currency, &r.ReceivedAt,
+			&r.BodyDigest, &r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, &keysDetached, nil); err != nil {
 			return nil, postgres.Translate(err)
 		}
 		if keysDetached != nil && *keysDetached {

@@ -42,7 +42,8 @@ var contentCodings = []string{"gzip", "x-gzip", "deflate", "br", "zstd", "compre
 // that the body is compressed, the result has the reason compressed. A body that is valid JSON in spite of
 // this header is accepted.
 func WithContentEncoding(err error, contentEncoding string) error {
-	if !errors.Is(err, ErrJSON) || !slices.Contains(contentCodings, strings.ToLower(strings.TrimSpace(contentEncoding))) {
+	coding := strings.ToLower(strings.TrimSpace(contentEncoding))
+	if !errors.Is(err, ErrJSON) || !slices.Contains(contentCodings, coding) {
 		return err
 	}
 	return jsonError(JSONCompressed, 0)
@@ -120,7 +121,8 @@ func isNumber(body []byte, start, offset int) bool {
 	case start > 0 && isDigit(body[start-1]): // such as 01 and 0x10; their first digit is valid
 		return isDigit(first) || first == '.' || first|0x20 == 'x'
 	default:
-		return first == '+' || first == '.' || bytes.HasPrefix(text, []byte("NaN")) || bytes.HasPrefix(text, []byte("Infinity"))
+		return first == '+' || first == '.' ||
+			bytes.HasPrefix(text, []byte("NaN")) || bytes.HasPrefix(text, []byte("Infinity"))
 	}
 }
 

@@ -142,9 +142,9 @@ func closeAnswers(doc *openapi3.T) error {
 }
 
 // ValidateExchange checks a response against the document: the status, the headers, the media type and
-// the body. A requestId in the body must be equal to the header X-Request-Id. If the parameter valid is true, it also checks the request. Pass false for requests that
-// are deliberately invalid. The bodies are separate arguments because those in req and resp have
-// already been read.
+// the body. A requestId in the body must be equal to the header X-Request-Id. If the parameter valid is
+// true, it also checks the request. Pass false for requests that are deliberately invalid. The bodies are
+// separate arguments because those in req and resp have already been read.
 //
 // If the path is not in the document, the response must be 404. If the path is in the document but
 // the method is not, the response must be 405.
@@ -166,7 +166,7 @@ func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *htt
 	var rejection struct{ RequestID string }
 	if id := resp.Header.Get("X-Request-Id"); json.Unmarshal(respBody, &rejection) == nil && rejection.RequestID != "" &&
 		rejection.RequestID != id {
-		return fmt.Errorf("%s: the body has the requestId %s, and the header X-Request-Id is %s", exchange, rejection.RequestID, id)
+		return fmt.Errorf("%s: the body has the requestId %s, the header %s", exchange, rejection.RequestID, id)
 	}
 	return nil
 }
