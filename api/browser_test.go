@@ -88,7 +88,7 @@ func samplesOpen(t *testing.T, chromium *browser.Browser, url string) {
 	if !shown("curl") || !shown("python") {
 		t.Error("a second sample does not open")
 	}
-	if p.Emulate(browser.Emulation{NoScript: true, Print: true}); !shown("java") || !shown("csharp") {
+	if p.Emulate(browser.Emulation{NoScript: true, Print: true}); !shown("java") || !shown("ruby") {
 		t.Error("closed samples are not printed")
 	}
 }

@@ -24,14 +24,12 @@ type language struct{ ID, Name, File, Needs, Run string }
 func languages() []language {
 	return []language{
 		{"curl", "curl and openssl", "post.sh", "bash, curl and openssl", "bash post.sh"},
-		{"go", "Go", "post.go", "only Go 1.18 or newer", "go run post.go"},
+		{"go", "Go", "post.go", "only Go 1.21 or newer", "go run post.go"},
 		{"python", "Python", "post.py", "only Python 3.7 or newer", "python3 post.py"},
 		{"node", "Node.js", "post.mjs", "only Node.js 18 or newer", "node post.mjs"},
 		{"php", "PHP", "post.php", "PHP 8.0 or newer with the curl extension", "php post.php"},
+		{"ruby", "Ruby", "post.rb", "only Ruby 2.7 or newer", "ruby post.rb"},
 		{"java", "Java", "Post.java", "only JDK 17 or newer", "java Post.java"},
-		{"csharp", "C#", "Program.cs",
-			"only the .NET SDK 8 or newer. Create a project with `dotnet new console`, and replace its `Program.cs` with the sample",
-			"dotnet run"},
 	}
 }
 
@@ -69,6 +67,33 @@ type sampleData struct {
 	Rest    postExample // the post without its transactionId, which a sample takes from the ping's response
 }
 
+// Comments returns the comments that are the same in all samples.
+func (sampleData) Comments() map[string]string {
+	return map[string]string{
+		"Send": "Sends the body until there is a final response, and signs each attempt again. A lost connection, 408, 429, 5xx " +
+			"and any response with Retry-After are not final. The pauses grow from 2 to 30 seconds, and last at least as " +
+			"long as Retry-After says. Retries do not create more leads.",
+		"Ping": "1. Request a price. A ping contains no personal data. Give up after 30 seconds.",
+		"Body": "2. Encode the body once. Every attempt must send the same bytes.",
+		"Post": "3. Deliver the lead. Give up after 16 minutes. By then, the transaction has expired, and the response says " +
+			"whether an earlier attempt delivered the lead.",
+		"Outcome": "If the response contains deliveredAt, you have already delivered the lead. After a 409 or \"Transaction has " +
+			"expired\" without deliveredAt, the lead was not delivered, and you can ping again. After any other response, " +
+			"do not ping again, because an earlier attempt may have delivered the lead. Correct the cause, then sign and " +
+			"send the same body again.",
+	}
+}
+
+// Texts returns the messages that are the same in all samples.
+func (sampleData) Texts() map[string]string {
+	return map[string]string{
+		"Unset":        "Set the environment variable PINGPOST_SECRET to your signing secret.",
+		"NoPrice":      "No price. See the reason or message above.",
+		"GaveUp":       "No final response. If this was a post, do not ping again. Sign and send the same body later.",
+		"NotDelivered": "This request did not deliver the lead. See the message above.",
+	}
+}
+
 type codeSample struct {
 	language
 	Code string
@@ -81,9 +106,9 @@ func (s codeSample) Requirements() []span { return spans(s.Needs) }
 // it as a literal in the sample's language.
 func readSamples() (*template.Template, error) {
 	return template.New("samples").Funcs(template.FuncMap{
-		"json": compactJSON, "afterTransaction": afterTransaction,
-		"shell": shellLiteral, "php": phpLiteral, "golang": strconv.QuoteToASCII, "python": strconv.QuoteToASCII,
-		"javascript": unicodeLiteral, "java": unicodeLiteral, "csharp": unicodeLiteral,
+		"json": compactJSON, "afterTransaction": afterTransaction, "comment": comment,
+		"shell": shellLiteral, "single": singleQuoted, "golang": strconv.QuoteToASCII, "python": strconv.QuoteToASCII,
+		"javascript": unicodeLiteral, "java": unicodeLiteral,
 	}).ParseFS(samplesFS, "samples/*.tmpl")
 }
 
@@ -116,12 +141,37 @@ func shellLiteral(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-func phpLiteral(text string) string {
+// singleQuoted quotes text for PHP and Ruby.
+func singleQuoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
 
-// unicodeLiteral quotes text as an ASCII-only JSON string, which JavaScript, Java and C#
-// read correctly in any file encoding.
+// commentWidth is the length of the lines of a comment in a sample.
+const commentWidth = 88
+
+// comment breaks text into lines that begin with prefix.
+func comment(prefix, text string) string {
+	var out strings.Builder
+	width := commentWidth
+	for word := range strings.FieldsSeq(text) {
+		if width+1+len(word) > commentWidth {
+			if out.Len() > 0 {
+				out.WriteByte('\n')
+			}
+			out.WriteString(prefix)
+			width = len(prefix)
+		} else {
+			out.WriteByte(' ')
+			width++
+		}
+		out.WriteString(word)
+		width += len(word)
+	}
+	return out.String()
+}
+
+// unicodeLiteral quotes text as an ASCII-only JSON string, which JavaScript and Java read
+// correctly in any file encoding.
 func unicodeLiteral(text string) (string, error) {
 	quoted, err := compactJSON(text)
 	if err != nil {

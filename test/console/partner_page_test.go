@@ -56,45 +56,97 @@ func code(t testing.TB, page, id string) string {
 	return html.UnescapeString(found[1])
 }
 
-// TestPartnerPageSamples fills in the secret in each sample on the page and runs the sample. Each must
-// deliver a signed lead. It does not run the samples in PHP and C#, which package api checks as far as
-// possible.
+// sampleRuns contains the command of each sample, and consumer as it is written in the sample's language.
+var sampleRuns = map[string]struct {
+	run      []string
+	consumer string
+}{
+	"curl":   {[]string{"bash", "post.sh"}, consumer},
+	"go":     {[]string{"go", "run", "post.go"}, consumer},
+	"python": {[]string{"python3", "post.py"}, consumer},
+	"node":   {[]string{"node", "post.mjs"}, consumer},
+	"php":    {[]string{"php", "post.php"}, consumer},
+	"ruby":   {[]string{"ruby", "post.rb"}, consumer},
+	"java":   {[]string{"java", "Post.java"}, `Zo\u00eb \u20b9 \ud83d\ude0a`}, // JDK 17 may read the file as ASCII
+}
+
+// consumer is a name with characters of two, three and four bytes in UTF-8.
+const consumer = "Zoë ₹ 😊"
+
+// sampleName matches the consumer's name on the page, as a literal in any of the languages.
+var sampleName = regexp.MustCompile(`Zo(ë|\\u00eb) Example`)
+
+// TestPartnerPageSamples runs each sample on the page through a proxy. The proxy loses the first ping, and
+// the response to the first post, and answers the second post with 503. The sample must deliver one
+// signed lead and follow the rules for retries.
 func TestPartnerPageSamples(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
 	p := sandboxPartner(t, n, "northgate")
 	page := fetch(t, n, http.MethodGet, partnerLink(t, n, p)).Body
-	for id, run := range map[string][]string{
-		"curl":   {"bash", "post.sh"},
-		"go":     {"go", "run", "post.go"},
-		"python": {"python3", "post.py"},
-		"node":   {"node", "post.mjs"},
-		"java":   {"java", "Post.java"},
-	} {
+	for id, s := range sampleRuns {
 		t.Run(id, func(t *testing.T) {
-			if !strings.Contains(page, "<code>"+strings.Join(run, " ")+"</code>") {
-				t.Errorf("the page does not contain the command %s", strings.Join(run, " "))
+			t.Parallel()
+			if !strings.Contains(page, "<code>"+strings.Join(s.run, " ")+"</code>") {
+				t.Errorf("the page does not contain the command %s", strings.Join(s.run, " "))
 			}
-			output := runSample(t, run, code(t, page, "code-"+id), p.Secret)
+			proxy := newSampleProxy(t, n)
+			proxy.faults["/api/lead/ping"] = []fault{lost}
+			proxy.faults["/api/lead/post"] = []fault{unanswered, unavailable}
+			output, err := runSample(t, s.run, proxy.program(n, code(t, page, "code-"+id), s.consumer), p.Secret)
 			n.CountPing()
 			delivered := regexp.MustCompile(`"leadId":"(ld_[0-9A-Z]{26})".*"hmacVerified":true`).FindStringSubmatch(output)
-			if delivered == nil || !strings.Contains(output, `"accepted":true`) || !strings.Contains(output, "200") {
-				t.Fatalf("the sample did not deliver a signed lead:\n%s", output)
+			if err != nil || delivered == nil || !strings.Contains(output, `"accepted":true`) ||
+				!strings.Contains(output, "200") {
+				t.Fatalf("the sample did not deliver a signed lead: %v\n%s", err, output)
 			}
 			l := n.Lead(t, delivered[1])
 			if !l.HMACVerified || !l.Signed || l.PartnerID != p.ID || l.Account != "northgate.trial" ||
-				l.Accrued != 0 || l.Contact["name"] != "Zoë Example" {
+				l.Accrued != 0 || l.Contact["name"] != consumer {
 				t.Errorf("stored for %s, signed %t, verified %t, accrued %d, name %q", l.Account, l.Signed,
 					l.HMACVerified, l.Accrued, l.Contact["name"])
 			}
+			proxy.checkRetries(t)
 		})
 	}
 	workedExample(t, page)
 }
 
+// TestPartnerPageSamplesFail runs each sample until it fails: a wrong secret is final, and an unknown
+// outcome ends the sample after its time limit, which the test shortens.
+func TestPartnerPageSamplesFail(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, node.OnMachineClock)
+	p := sandboxPartner(t, n, "northgate")
+	page := fetch(t, n, http.MethodGet, partnerLink(t, n, p)).Body
+	for id, s := range sampleRuns {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			program := code(t, page, "code-"+id)
+			wrong := newSampleProxy(t, n)
+			output, err := runSample(t, s.run, wrong.program(n, program, s.consumer), "not-"+p.Secret)
+			n.CountPing()
+			if err == nil || !strings.Contains(output, spec.BadSignature.Code) || len(wrong.posts) != 1 {
+				t.Errorf("wrong secret: got %v after %d posts\n%s", err, len(wrong.posts), output)
+			}
+			limit := regexp.MustCompile(`16 ?\* ?60`)
+			if got := len(limit.FindAllString(program, -1)); got != 1 {
+				t.Fatalf("found the time limit %d times", got)
+			}
+			down := newSampleProxy(t, n)
+			down.faults["/api/lead/post"] = []fault{unavailable, unavailable, unavailable}
+			output, err = runSample(t, s.run, down.program(n, limit.ReplaceAllString(program, "6"), s.consumer), p.Secret)
+			n.CountPing()
+			if err == nil || !strings.Contains(output, "No final response") || len(down.posts) != 2 {
+				t.Errorf("unknown outcome: got %v after %d posts\n%s", err, len(down.posts), output)
+			}
+		})
+	}
+}
+
 // runSample saves a program to a file and runs the command. The last word of the command is the name of
 // the file.
-func runSample(t *testing.T, run []string, program, secret string) string {
+func runSample(t *testing.T, run []string, program, secret string) (output string, err error) {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, run[len(run)-1]), []byte(program), 0o600); err != nil {
@@ -104,11 +156,8 @@ func runSample(t *testing.T, run []string, program, secret string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PINGPOST_SECRET="+secret, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(run, " "), err, output)
-	}
-	return string(output)
+	raw, err := cmd.CombinedOutput()
+	return string(raw), err
 }
 
 // workedExample runs the command on the page and compares its output with the signature on the page.
