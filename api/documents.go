@@ -85,6 +85,26 @@ func matches(header, tag string) bool {
 	return false
 }
 
+// elsewhere contains paths that lead to a document, with the document's path. It is relative because a
+// proxy may add a prefix to both paths.
+var elsewhere = map[string]string{
+	"/":             "docs",
+	"/docs/":        "../docs",
+	"/openapi.json": "openapi.yaml",
+}
+
+// notFound redirects visitors of nearby paths to the documentation, and rejects all other requests.
+func (s *server) notFound(c *gin.Context, rec *httpserver.Record) error {
+	to, known := elsewhere[c.Request.URL.EscapedPath()]
+	if !known || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		return errNotFound
+	}
+	rec.Outcome = "redirected"
+	c.Writer.Header().Set("Location", to)
+	c.Writer.WriteHeader(http.StatusFound)
+	return nil
+}
+
 // errNotLoaded means that the node started while the database was unavailable.
 var errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded",
 	"The keys are not available yet. Try again in a few seconds.").

@@ -70,8 +70,6 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	write(c, rec, statusOf(f))
 }
 
-func (s *server) notFound(*gin.Context, *httpserver.Record) error { return errNotFound }
-
 func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
 	// The router has set Allow, unless the request is for the ping or post endpoint. These accept only
 	// POST.

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/intake"
 )
 
 // readPartnerBody reads the body of a request and returns the slug in the request's base URL. If the
@@ -24,11 +25,15 @@ func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoin
 }
 
 // baseSlug returns the slug in the base URL, or "" for the shared base URL. It rejects
-// /p//api/…, which the router accepts with an empty slug.
+// /p//api/…, which the router accepts with an empty slug, and a slug with percent-encoded characters, so
+// that each base URL has only one spelling.
 func baseSlug(c *gin.Context) (string, error) {
 	slug, own := c.Params.Get("slug")
-	if own && slug == "" {
+	switch {
+	case own && slug == "":
 		return "", errNotFound
+	case own && c.Request.URL.RawPath != "":
+		return "", intake.ErrUnknownSlug
 	}
 	return slug, nil
 }

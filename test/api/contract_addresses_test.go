@@ -42,18 +42,20 @@ func addresses(t *testing.T, n *node.Node) {
 	}
 	for _, path := range []string{
 		"/", "/api", "/api/", "/api/lead", "/api/lead/", "/p", "/p/", "/p//api/lead/ping", "/p/" + n.Required.Slug, "/" + node.Marker,
+		"/docs/", "/openapi.json",
 		"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars",
 	} {
 		rows = append(rows, notFound("POST", path))
 	}
-	for _, slug := range []string{node.Marker, "Harbour-Leads", "harbour-leads%2F", n.Required.ID.String(), n.Required.Accounts[0]} {
+	for _, slug := range []string{node.Marker, "Harbour-Leads", "harbour-leads%2F", "harbour%2Dleads", "harbour%2dleads",
+		"%68arbour-leads", n.Required.ID.String(), n.Required.Accounts[0]} {
 		for _, endpoint := range []string{"ping", "post"} {
 			row := notFound("POST", "/p/"+slug+"/api/lead/"+endpoint)
 			row.want = rejection(spec.UnknownBaseURL)
 			rows = append(rows, row)
 		}
 	}
-	for _, path := range []string{"/", "/docs/", "/Docs", "/api/industries/", "/openapi.json", "/robots.txt",
+	for _, path := range []string{"/Docs", "/docs//", "//", "/%2F", "/docs%2F", "/api/industries/", "/openapi.yml", "/robots.txt",
 		"/metrics", "/debug/pprof/", "/readyz"} {
 		row := notFound("GET", path)
 		row.body = ""
@@ -73,6 +75,19 @@ func addresses(t *testing.T, n *node.Node) {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})
+}
+
+// pointers checks that some paths near the documents lead to the documents.
+func pointers(t *testing.T, n *node.Node) {
+	for path, document := range map[string]string{"/": "/docs", "/docs/": "/docs", "/openapi.json": "/openapi.yaml"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			request, a := n.Send(t, node.Request{Method: method, Path: path})
+			to, err := request.URL.Parse(a.Header.Get("Location"))
+			if err != nil || a.Status != http.StatusFound || to.Path != document || a.Body != "" {
+				t.Errorf("%s %s: got %d to %s (%v)", method, path, a.Status, a.Header.Get("Location"), err)
+			}
+		}
+	}
 }
 
 // methods checks that both endpoints accept only POST.

@@ -27,6 +27,7 @@ func TestContract(t *testing.T) {
 		{"PartnerPrices", partnerPrices},
 		{"Replays", replays},
 		{"Addresses", addresses},
+		{"Pointers", pointers},
 		{"Methods", methods},
 		{"Sizes", sizes},
 		{"Documents", documents},
