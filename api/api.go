@@ -22,22 +22,19 @@ import (
 // MaxBody is the largest request body in bytes (decision 22).
 const MaxBody = 64 << 10
 
-// Options configures New. All fields except SupportContact and AccessLog
-// are required.
+// Options configures New. All fields except AccessLog are required.
 type Options struct {
-	Intake         *intake.Intake
-	Partners       *partners.Service // resolves the links to partner pages
-	Taxonomy       *pricingrules.Taxonomy
-	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // for partners without their own signing mode
-	PublicURL      string             // the origin shown in the documentation
-	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
-	SupportContact string // an email address or a URL, for the documentation; "" for none
-	Clock          clock.Clock
-	Log            *slog.Logger
-	AccessLog      *httpserver.AccessLog // nil for none
-	Metrics        *httpserver.Metrics
-	Clients        *httpserver.Clients
+	Intake       *intake.Intake
+	Partners     *partners.Service // resolves the links to partner pages
+	Taxonomy     *pricingrules.Taxonomy
+	DefaultMode  models.SigningMode // for partners without their own signing mode
+	Settings     docs.Settings      // what the documentation states
+	EvidenceKeys *snapshot.Holder[evidence.PublicKeys]
+	Clock        clock.Clock
+	Log          *slog.Logger
+	AccessLog    *httpserver.AccessLog // nil for none
+	Metrics      *httpserver.Metrics
+	Clients      *httpserver.Clients
 }
 
 // server handles requests to the partner API.
@@ -49,12 +46,10 @@ type server struct {
 // New returns the handler for all requests to the partner API.
 func New(o Options) (http.Handler, error) {
 	pages, err := docs.New(docs.Options{
-		Document:       Document(),
-		PublicURL:      o.PublicURL,
-		SupportContact: o.SupportContact,
-		Taxonomy:       o.Taxonomy,
-		Markets:        o.Markets,
-		DefaultMode:    o.DefaultMode,
+		Document:    Document(),
+		Settings:    o.Settings,
+		Taxonomy:    o.Taxonomy,
+		DefaultMode: o.DefaultMode,
 	})
 	if err != nil {
 		return nil, err
@@ -89,7 +84,7 @@ func New(o Options) (http.Handler, error) {
 	engine.POST("/p/:slug/api/lead/post", post)
 
 	get("/api/industries", publish(contentJSON[0], industries).serve)
-	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
+	get("/openapi.yaml", publish("application/yaml; charset=utf-8", pages.Document).serve)
 	get(pack.KeyPath, s.evidenceKeys)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -19,6 +20,7 @@ func TestPartnerPageInBrowser(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
+	s.agree(t, s.ReportOnly.Partner)
 	long := s.AddPartner(t, strings.Repeat("long-named-", 5)+"partner", models.SigningOff,
 		partners.NewAccount{Identifier: strings.Repeat("Long_named.", 11)})
 	if _, err := s.DB.Pool.Exec(t.Context(), `UPDATE partners SET name = $1 WHERE id = $2`, strings.Repeat("Wörter&<", 25), long.ID); err != nil {
@@ -37,31 +39,54 @@ func TestPartnerPageInBrowser(t *testing.T) {
 		url := server.URL + "/partner/" + link.Token
 		p.Emulate(browser.Emulation{})
 		p.Open(url)
-		lookAt(p, name)
+		lookAt(p, name, name == "partner") // both pages have the same structure and colours
 		if name == "partner" {
 			samplesOpen(t, chromium, url)
 		}
 	}
 }
 
-// lookAt checks that a page fits in the window in each variant, and is accessible in two of them.
-func lookAt(p *browser.Page, name string) {
+// agree gives a partner prices, exclusions, a cap, payment terms and an expiring secret.
+func (s *service) agree(t *testing.T, p models.Partner) {
+	t.Helper()
+	err := s.Partners.SetPricing(t.Context(), scope.System, p.ID, 0,
+		partners.PriceForm{Adjustment: "+5", DailyLeadCap: "500", Exclusions: "category legal-services\nindustry roofer"},
+		s.Card.Get().Taxonomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Partners.RotateSecret(t.Context(), p, "", time.Hour, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DB.Pool.Exec(t.Context(), `UPDATE partners SET payment_terms = '30 days after the end of the month',
+		account_manager = 'Dana Example' WHERE id = $1`, p.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lookAt checks that a page fits in the window in each variant and, if axe is set, that it is accessible.
+// The checks of the colours are separate, because the pages are long and each check has a time limit.
+func lookAt(p *browser.Page, name string, axe bool) {
 	folder := os.Getenv("SCREENSHOTS")
+	structure, colours := (*browser.Page).AxeExceptColours, (*browser.Page).AxeColours
 	for _, one := range []struct {
-		name string
-		look browser.Emulation
-		axe  bool
+		name   string
+		look   browser.Emulation
+		checks []func(*browser.Page)
 	}{
-		{"light", browser.Emulation{}, true},
-		{"dark", browser.Emulation{Dark: true}, false},
-		{"narrow", browser.Emulation{Width: 320, Height: 700}, false},
-		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, true},
+		{"light", browser.Emulation{}, []func(*browser.Page){structure, colours}},
+		{"dark", browser.Emulation{Dark: true}, nil},
+		{"phone", browser.Emulation{Width: 360, Height: 780}, nil},
+		{"narrow", browser.Emulation{Width: 320, Height: 700}, nil},
+		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, []func(*browser.Page){colours}},
 	} {
 		p.At(name + ", " + one.name)
 		p.Emulate(one.look)
 		p.CheckNoOverflow()
-		if one.axe {
-			p.Axe()
+		for _, check := range one.checks {
+			if axe {
+				check(p)
+			}
 		}
 		if folder != "" {
 			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))

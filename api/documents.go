@@ -125,12 +125,12 @@ func (s *server) partnerPage(c *gin.Context, rec *httpserver.Record) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")
-	partner, accounts, err := s.Partners.ByLink(c.Request.Context(), c.Param("token"))
+	linked, err := s.Partners.ByLink(c.Request.Context(), c.Param("token"))
 	if err != nil {
 		return err
 	}
-	rec.Partner = partner.ID
-	page, err := s.pages.Partner(partner, accounts)
+	rec.Partner = linked.Partner.ID
+	page, err := s.pages.Partner(linked)
 	if err != nil {
 		return err
 	}

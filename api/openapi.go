@@ -9,8 +9,9 @@ import (
 //go:embed openapi.yaml
 var openapiYAML string
 
-// Document returns the OpenAPI 3.1 description of the partner API in YAML, which is served
-// at /openapi.yaml. The caller may modify the bytes.
+// Document returns the OpenAPI 3.1 description of the partner API in YAML. It contains names of settings
+// in braces, such as {http.idle_timeout}. The document at /openapi.yaml has their values. The caller may
+// modify the bytes.
 func Document() []byte { return []byte(openapiYAML) }
 
 // etag returns the strong entity tag of content that does not change while the service runs. The tag

@@ -264,6 +264,19 @@ func TestPatternOfMissingValues(t *testing.T) {
 	}
 }
 
+// The recipientHash in the example is the hash of the name that its description states.
+func TestRecipientHashIsCorrect(t *testing.T) {
+	doc := loadDocument(t)
+	const name = "Example Home Services Ltd"
+	description := doc.Components.Schemas["Consent"].Value.Properties["recipientHash"].Value.Description
+	example := doc.Components.RequestBodies["Post"].Value.Content["application/json"].Examples["full"].Value.Value
+	got := example.(map[string]any)["consent"].(map[string]any)["recipientHash"]
+	hash := sha256.Sum256([]byte(name))
+	if want := hex.EncodeToString(hash[:]); got != want || !strings.Contains(description, "`"+name+"`") {
+		t.Errorf("the example has %v, want %s; %s", got, want, description)
+	}
+}
+
 func TestIndustriesMatchTheTaxonomy(t *testing.T) {
 	taxonomy, _, _, err := pricingrules.Shipped()
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/httpserver"
@@ -62,9 +64,8 @@ func newLimitedService(t testing.TB, p *testkit.Platform, apiClock, intakeClock 
 		Intake:       intake.New(parts, limits),
 		Partners:     p.Partners,
 		Taxonomy:     p.Card.Get().Taxonomy,
-		Markets:      p.Card.Get().Markets,
 		DefaultMode:  models.SigningRequired,
-		PublicURL:    "https://leads.example",
+		Settings:     documented(),
 		EvidenceKeys: published,
 		Clock:        apiClock,
 		Log:          log,
@@ -79,6 +80,13 @@ func newLimitedService(t testing.TB, p *testkit.Platform, apiClock, intakeClock 
 		Platform: p, handler: handler, lines: lines, signing: signing, keys: snapshot.NewWatcher(p.DB.Pool, log, published),
 		t: t, contract: newContract(t),
 	}
+}
+
+// documented returns the default settings that the documentation states.
+func documented() docs.Settings {
+	c := config.Defaults(config.Serve)
+	c.HTTP.PublicURL = "https://leads.example"
+	return docs.Settings{HTTP: c.HTTP, Limits: c.Limits, ReturnDays: c.Payouts.ReturnDays, SandboxDays: c.Retention.SandboxDays}
 }
 
 func newPlatform(t testing.TB) *testkit.Platform {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	htmltemplate "html/template"
 	"net/url"
-	"strings"
 	"text/template"
 
 	"github.com/pingpost/pingpost/internal/yamldoc"
@@ -18,84 +17,78 @@ import (
 	view "github.com/pingpost/pingpost/templates/docs"
 )
 
-// Options configures New. All fields except SupportContact are required.
+// Options configures New. All fields are required.
 type Options struct {
-	Document       []byte // the OpenAPI document
-	PublicURL      string // the origin of the service, such as https://leads.example.com
-	SupportContact string // an email address or a URL; "" for none
-	Taxonomy       *pricingrules.Taxonomy
-	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // for partners without their own signing mode
+	Document    []byte // the OpenAPI document, with the names of settings in braces
+	Settings    Settings
+	Taxonomy    *pricingrules.Taxonomy
+	DefaultMode models.SigningMode // for partners without their own signing mode
 }
 
 // Pages renders the documentation pages. New reads the parts that are the same for all partners.
 type Pages struct {
-	general     *generalPage
-	templates   *htmltemplate.Template
+	// Document is the OpenAPI document with the values of the node's settings.
+	Document []byte
+
+	reference   *reference
+	template    *htmltemplate.Template
 	samples     *template.Template
 	ping        pingExample
-	headers     []fieldRow // of a post
-	industries  []industryTerms
-	markets     []pricingrules.Market
 	defaultMode models.SigningMode
 }
 
 // New reads the OpenAPI document. It returns an error if the document lacks a required part, or if
-// Options.PublicURL is not an absolute URL.
+// the public URL in the settings is not absolute.
 func New(o Options) (*Pages, error) {
-	general, err := read(o.Document, o.PublicURL, o.SupportContact)
+	origin, err := url.Parse(o.Settings.HTTP.PublicURL)
+	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
+		return nil, errors.New("public URL must be absolute, such as https://leads.example.com")
+	}
+	p := &Pages{Document: o.Settings.fill(o.Document), defaultMode: o.DefaultMode}
+	root, err := yamldoc.Parse(p.Document)
 	if err != nil {
+		return nil, fmt.Errorf("parsing OpenAPI document as YAML: %w", err)
+	}
+	if p.reference, err = newReference(node{at: root, root: root}, o); err != nil {
 		return nil, err
 	}
-	p := &Pages{general: general, defaultMode: o.DefaultMode}
-	if p.templates, err = view.Pages(); err != nil {
+	if p.template, err = view.Page(); err != nil {
 		return nil, err
 	}
 	if p.samples, err = readSamples(); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(general.Signing.PingBody), &p.ping); err != nil {
-		return nil, err
-	}
-	for _, e := range general.Endpoints {
-		if e.ID == "post" {
-			p.headers = e.Headers
-		}
-	}
-	all := o.Taxonomy.Industries()
-	for _, c := range o.Taxonomy.Categories() {
-		group := industryTerms{ID: c.Slug, Name: c.Name}
-		for _, one := range all {
-			if one.Category == c.Slug {
-				group.Industries = append(group.Industries, one)
-			}
-		}
-		p.industries = append(p.industries, group)
-	}
-	for i := range o.Markets.Len() {
-		p.markets = append(p.markets, o.Markets.At(i))
-	}
-	return p, nil
+	return p, json.Unmarshal([]byte(p.reference.Signing.PingBody), &p.ping)
 }
 
-func read(document []byte, publicURL, support string) (*generalPage, error) {
-	origin, err := url.Parse(publicURL)
-	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
-		return nil, errors.New("public URL must be absolute, such as https://leads.example.com")
-	}
-	root, err := yamldoc.Parse(document)
-	if err != nil {
-		return nil, fmt.Errorf("parsing OpenAPI document as YAML: %w", err)
-	}
-	return newGeneralPage(node{at: root, root: root}, strings.TrimSuffix(publicURL, "/"), support)
+// page is the data of the template.
+type page struct {
+	*reference
+	Root          string // the path from the page to the root of the service, "" or "../"
+	BaseURL       string
+	Example       signedExample
+	SampleAccount string // the partnerId in the samples, or ""
+	Samples       []codeSample
+	Setup         *setup // nil on the page for all partners
 }
 
 // General renders the page for all partners.
-func (p *Pages) General() ([]byte, error) { return p.execute("docs", p.general) }
+func (p *Pages) General() ([]byte, error) {
+	return p.execute(page{BaseURL: p.reference.Origin, Example: newSignedExample(p.reference.Signing)})
+}
 
-func (p *Pages) execute(name string, page any) ([]byte, error) {
+// execute completes the page's data and renders the page.
+func (p *Pages) execute(data page) ([]byte, error) {
+	data.reference = p.reference
+	var err error
+	data.Samples, err = renderSamples(p.samples, sampleData{
+		BaseURL: data.BaseURL, Ping: p.ping, Rest: newPostExample(data.SampleAccount),
+	})
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&out, name, page); err != nil {
+	if err := p.template.Execute(&out, data); err != nil {
 		return nil, fmt.Errorf("rendering documentation: %w", err)
 	}
 	return out.Bytes(), nil

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -20,15 +21,16 @@ func document(t *testing.T) []byte {
 
 func options(t *testing.T) Options {
 	t.Helper()
-	taxonomy, markets, _, err := pricingrules.Shipped()
+	taxonomy, _, _, err := pricingrules.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := config.Defaults(config.Serve)
+	c.HTTP.PublicURL = "https://leads.example.com/"
 	return Options{
 		Document:    document(t),
-		PublicURL:   "https://leads.example.com/",
+		Settings:    Settings{HTTP: c.HTTP, Limits: c.Limits, ReturnDays: c.Payouts.ReturnDays, SandboxDays: c.Retention.SandboxDays},
 		Taxonomy:    taxonomy,
-		Markets:     markets,
 		DefaultMode: models.SigningRequired,
 	}
 }

@@ -26,7 +26,7 @@ func TestTokens(t *testing.T) {
 
 // Highlighting does not change the text of any example.
 func TestTokensKeepTheText(t *testing.T) {
-	general := newPages(t, "").general
+	general := newPages(t, "").reference
 	examples := general.ErrorBodies
 	for _, e := range general.Endpoints {
 		examples = append(append(examples, e.Requests...), e.Answer.Samples...)

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -72,12 +71,6 @@ func (n node) text(key string) string {
 		return strings.TrimSpace(v.at.Value)
 	}
 	return ""
-}
-
-// integer returns the number at the given key, or 0 if there is none.
-func (n node) integer(key string) int {
-	i, _ := strconv.Atoi(n.text(key)) // Atoi returns 0 if the text is not a number
-	return i
 }
 
 // entries yields the entries of an object in the document's order.

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// generalPage is the data of the general template.
-type generalPage struct {
+// reference contains the parts of the page that are the same for all partners.
+type reference struct {
 	Origin, Title, Version, Summary string
 	Support                         string // an email address or a URL; "" for none
 
@@ -25,15 +27,15 @@ type generalPage struct {
 	ErrorFields []fieldRow
 	CodeLists   []codeList
 	Currencies  []block
-	Categories  []industryGroup
+	Industries  []industryGroup
 }
 
 // SupportLink returns the link to the support contact: a URL or a mailto link.
-func (p *generalPage) SupportLink() string {
-	if strings.HasPrefix(p.Support, "https://") {
-		return p.Support
+func (r *reference) SupportLink() string {
+	if strings.HasPrefix(r.Support, "https://") {
+		return r.Support
 	}
-	return "mailto:" + p.Support
+	return "mailto:" + r.Support
 }
 
 type guideSection struct {
@@ -100,33 +102,35 @@ type codeRow struct {
 	Example    string // JSON
 }
 
+// industryGroup is a category with its industries.
 type industryGroup struct {
-	ID, Name string
-	Slugs    []string
+	ID, Name   string
+	Industries []pricingrules.Industry
 }
 
-// Link returns the endpoint's path relative to the page. It is relative because a proxy may add a prefix
-// to the paths of the endpoint and the page.
+// Link returns the endpoint's path relative to the root of the service. It is relative because a proxy may
+// add a prefix to the paths of the endpoint and the page.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
 // ownBase is the path prefix of a partner's own base URL (decision 13).
 const ownBase = "/p/{partnerSlug}"
 
-func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
+func newReference(doc node, o Options) (*reference, error) {
 	info, components := doc.get("info"), doc.get("components")
-	page := &generalPage{
-		Origin:  origin,
-		Support: support,
-		Title:   info.text("title"),
-		Version: info.text("version"),
-		Summary: info.text("summary"),
+	ref := &reference{
+		Origin:     o.Settings.origin(),
+		Support:    o.Settings.HTTP.SupportContact,
+		Title:      info.text("title"),
+		Version:    info.text("version"),
+		Summary:    info.text("summary"),
+		Industries: industryGroups(o.Taxonomy),
 	}
-	page.Intro, page.Guide = guide(strings.ReplaceAll(info.text("description"), "{origin}", origin))
-	page.Currencies = blocks(components.get("schemas", "Currency").text("description"))
+	ref.Intro, ref.Guide = guide(info.text("description"))
+	ref.Currencies = blocks(components.get("schemas", "Currency").text("description"))
 
 	scheme := components.get("securitySchemes", "signature")
 	example := scheme.get("x-worked-example")
-	page.Signing = signingGuide{
+	ref.Signing = signingGuide{
 		Blocks:      blocks(scheme.text("description")),
 		Secret:      example.text("secret"),
 		Timestamp:   example.text("timestamp"),
@@ -136,27 +140,26 @@ func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").text("transactionId"),
 	}
 	for _, name := range []string{"InvalidPost", "InvalidJSON", "ExpiredAfterDelivery"} {
-		page.ErrorBodies = append(page.ErrorBodies, newSample(components.get("examples", name)))
+		ref.ErrorBodies = append(ref.ErrorBodies, newSample(components.get("examples", name)))
 	}
-	page.ErrorFields = fieldRows("errors[].", components.get("schemas", "FieldError"))
-	page.CodeLists = []codeList{
+	ref.ErrorFields = fieldRows("errors[].", components.get("schemas", "FieldError"))
+	ref.CodeLists = []codeList{
 		newCodeList("field", "Field codes", components.get("schemas", "FieldCode")),
 		newCodeList("json", "Reasons for invalid JSON", components.get("schemas", "JSONReason")),
 		newCodeList("warning", "Warning codes", components.get("schemas", "WarningCode")),
 	}
-	page.Categories = industryGroups(components.get("schemas", "IndustrySlug"))
 	for _, e := range endpoints(doc.get("paths")) {
 		if len(e.Answer.Samples) > 0 {
-			page.Endpoints = append(page.Endpoints, e)
+			ref.Endpoints = append(ref.Endpoints, e)
 		} else {
-			page.Others = append(page.Others, e)
+			ref.Others = append(ref.Others, e)
 		}
 	}
-	page.Errors = errorRows(doc.get("paths"))
-	if page.Title == "" || page.Signing.Signature == "" || page.ErrorBodies[0].JSON == "" || len(page.Endpoints) == 0 {
+	ref.Errors = errorRows(doc.get("paths"))
+	if ref.Title == "" || ref.Signing.Signature == "" || ref.ErrorBodies[0].JSON == "" || len(ref.Endpoints) == 0 {
 		return nil, errors.New("OpenAPI document lacks its title, its endpoints or a required example")
 	}
-	return page, nil
+	return ref, nil
 }
 
 // operation is an HTTP method of one path in the OpenAPI document.
@@ -302,16 +305,16 @@ func newCodeList(prefix, title string, schema node) codeList {
 	return list
 }
 
-func industryGroups(slugs node) []industryGroup {
+func industryGroups(taxonomy *pricingrules.Taxonomy) []industryGroup {
 	var groups []industryGroup
-	var all []string
-	for slug := range slugs.get("x-extensible-enum").items() {
-		all = append(all, slug.at.Value)
-	}
-	for category := range slugs.get("x-categories").items() {
-		n := min(category.integer("count"), len(all))
-		groups = append(groups, industryGroup{ID: category.text("slug"), Name: category.text("name"), Slugs: all[:n]})
-		all = all[n:]
+	for _, c := range taxonomy.Categories() {
+		group := industryGroup{ID: c.Slug, Name: c.Name}
+		for _, one := range taxonomy.Industries() {
+			if one.Category == c.Slug {
+				group.Industries = append(group.Industries, one)
+			}
+		}
+		groups = append(groups, group)
 	}
 	return groups
 }

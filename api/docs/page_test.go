@@ -203,7 +203,8 @@ func TestDocsPageIsComplete(t *testing.T) {
 	wanted("https://leads.example.com/p/{partnerSlug}")
 	wanted("Alternatives, in this order: contact.fullName, name.")
 	wanted("At most 10,000 characters.")
-	for _, not := range []string{"{origin}", "x-source", "`", "decision 12", "<no value>", "//api"} {
+	for _, not := range []string{"{origin}", "{http.", "{limits.", "{payouts.", "{retention.", "](#", "x-source", "decision 12",
+		"<no value>", "//api"} {
 		if strings.Contains(text, not) {
 			t.Errorf("the page contains %q", not)
 		}
@@ -223,7 +224,7 @@ func TestRenderDocsRejects(t *testing.T) {
 		"no worked example":   {strings.Replace(whole, "x-worked-example", "x-other", 1), "https://a.example"},
 		"no endpoints at all": {strings.Replace(whole, "\npaths:", "\nx-paths:", 1), "https://a.example"},
 	} {
-		o.Document, o.PublicURL = []byte(c.document), c.publicURL
+		o.Document, o.Settings.HTTP.PublicURL = []byte(c.document), c.publicURL
 		if got, err := renderGeneral(o); err == nil {
 			t.Errorf("%s: rendered %d bytes", name, len(got))
 		}
@@ -296,7 +297,7 @@ func TestDocsShowTheSupportContact(t *testing.T) {
 		"partners@example.com":           `<a href="mailto:partners@example.com"`,
 		"https://help.example.com/leads": `<a href="https://help.example.com/leads"`,
 	} {
-		o.SupportContact = contact
+		o.Settings.HTTP.SupportContact = contact
 		page, err := renderGeneral(o)
 		if err != nil {
 			t.Fatal(err)
@@ -310,11 +311,7 @@ func TestDocsShowTheSupportContact(t *testing.T) {
 
 // docs/partner-api.md lists the same messages and codes as the OpenAPI document.
 func TestPartnerAPIPageListsEveryError(t *testing.T) {
-	o := options(t)
-	reference, err := read(o.Document, o.PublicURL, o.SupportContact)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := newPages(t, "").reference
 	text, err := os.ReadFile("../../docs/partner-api.md")
 	if err != nil {
 		t.Fatal(err)

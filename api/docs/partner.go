@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"bytes"
 	"encoding/hex"
+	"html"
 	"slices"
 
 	"github.com/pingpost/pingpost/internal/partners"
@@ -10,28 +12,35 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// industryTerms is a category with the slug and the taxonomyTermId of each of its industries.
-type industryTerms struct {
-	ID, Name   string
-	Industries []pricingrules.Industry
-}
-
-// partnerPage is the data of the partner template.
-type partnerPage struct {
-	*generalPage
-	Name, BaseURL string
+// setup is a partner's configuration, as its own page shows it.
+type setup struct {
+	Name, Manager string
 	Pending       bool
 	Suspended     bool
 	Accounts      []accountRow
 	Sandbox       string // the partnerId of the sandbox account, or ""
 	SandboxIsDef  bool
-	SampleAccount string // the partnerId in the samples
-	Example       signedExample
-	Samples       []codeSample
-	PostHeaders   []fieldRow
-	Markets       []pricingrules.Market
-	Industries    []industryTerms
+	Agreement     agreement
+	Expiring      []models.SigningSecret
 }
+
+// agreement contains what a partner and the platform have agreed on.
+type agreement struct {
+	partners.Pricing
+	LeadsToday   int64
+	PaymentTerms string
+}
+
+// Adjusted returns the adjustment of the platform's prices, such as "+5%", or "" if there is none.
+func (a agreement) Adjusted() string {
+	if a.Adjustment == 0 {
+		return ""
+	}
+	return pricingrules.FormatAdjustment(a.Adjustment)
+}
+
+// Left returns how many leads the partner can still deliver today before new pings are declined.
+func (a agreement) Left() int64 { return max(int64(a.DailyLeadCap)-a.LeadsToday, 0) }
 
 type accountRow struct {
 	PartnerID                   string
@@ -53,59 +62,60 @@ type signedExample struct {
 }
 
 // Partner renders the page for a partner from its current configuration.
-func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]byte, error) {
-	page := partnerPage{
-		generalPage: p.general,
-		Name:        partner.Name,
-		BaseURL:     p.general.Origin + "/p/" + partner.Slug,
-		Pending:     partner.Status == models.PartnerPending,
-		Suspended:   partner.Status == models.PartnerSuspended,
-		PostHeaders: p.headers,
-		Markets:     p.markets,
-		Industries:  p.industries,
+func (p *Pages) Partner(l partners.Linked) ([]byte, error) {
+	own := &setup{
+		Name:      l.Partner.Name,
+		Manager:   l.Partner.AccountManager,
+		Pending:   l.Partner.Status == models.PartnerPending,
+		Suspended: l.Partner.Status == models.PartnerSuspended,
+		Agreement: agreement{l.Pricing, l.LeadsToday, l.Partner.PaymentTerms},
+		Expiring:  l.Expiring,
 	}
-	for _, a := range accounts {
-		page.Accounts = append(page.Accounts, accountRow{
+	for _, a := range l.Accounts {
+		own.Accounts = append(own.Accounts, accountRow{
 			PartnerID: a.Identifier,
 			Default:   a.IsDefault,
 			Sandbox:   a.Sandbox,
 			Suspended: a.Status != models.AccountActive,
-			Mode:      wordsOf(partners.EffectiveMode(a.SigningMode, partner.SigningMode, p.defaultMode)),
+			Mode:      wordsOf(partners.EffectiveMode(a.SigningMode, l.Partner.SigningMode, p.defaultMode)),
 		})
 	}
-	if i := slices.IndexFunc(page.Accounts, func(a accountRow) bool { return a.Sandbox && !a.Suspended }); i >= 0 {
-		page.Sandbox, page.SandboxIsDef = page.Accounts[i].PartnerID, page.Accounts[i].Default
-		page.SampleAccount = page.Sandbox
-	} else if i := slices.IndexFunc(page.Accounts, func(a accountRow) bool { return !a.Suspended }); i >= 0 {
-		page.SampleAccount = page.Accounts[i].PartnerID
+	data := page{Root: "../", BaseURL: p.reference.Origin + "/p/" + l.Partner.Slug, Setup: own}
+	if i := slices.IndexFunc(own.Accounts, func(a accountRow) bool { return a.Sandbox && !a.Suspended }); i >= 0 {
+		own.Sandbox, own.SandboxIsDef = own.Accounts[i].PartnerID, own.Accounts[i].Default
+		data.SampleAccount = own.Sandbox
+	} else if i := slices.IndexFunc(own.Accounts, func(a accountRow) bool { return !a.Suspended }); i >= 0 {
+		data.SampleAccount = own.Accounts[i].PartnerID
 	}
 	var err error
-	if page.Example, err = p.example(page.SampleAccount); err != nil {
+	if data.Example, err = p.example(data.SampleAccount); err != nil {
 		return nil, err
 	}
-	page.Samples, err = renderSamples(p.samples, sampleData{
-		BaseURL: page.BaseURL, Ping: p.ping, Rest: newPostExample(page.SampleAccount),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return p.execute("partner", page)
+	rendered, err := p.execute(data)
+	// The reference, which is the same for all partners, contains the base URL of any partner.
+	return bytes.ReplaceAll(rendered, []byte("{partnerSlug}"), []byte(html.EscapeString(l.Partner.Slug))), err
 }
 
 // example signs a post for partnerID with the example secret in the OpenAPI document.
 func (p *Pages) example(partnerID string) (signedExample, error) {
-	e := signedExample{signingGuide: p.general.Signing}
+	signed := p.reference.Signing
 	post := newPostExample(partnerID)
-	post.TransactionID = p.general.Signing.Transaction
+	post.TransactionID = signed.Transaction
 	var err error
-	if e.Body, err = compactJSON(post); err != nil {
-		return e, err
+	if signed.Body, err = compactJSON(post); err != nil {
+		return signedExample{}, err
 	}
-	e.Signature = signing.Sign([]byte(e.Secret), e.Timestamp, []byte(e.Body))
-	e.KeyHex = hex.EncodeToString([]byte(e.Secret))
-	e.Command = "printf '%s' " + shellLiteral(e.Timestamp+"."+e.Body) + " |\n  openssl dgst -sha256 -hmac " +
-		shellLiteral(e.Secret)
-	return e, nil
+	signed.Signature = signing.Sign([]byte(signed.Secret), signed.Timestamp, []byte(signed.Body))
+	return newSignedExample(signed), nil
+}
+
+func newSignedExample(signed signingGuide) signedExample {
+	return signedExample{
+		signingGuide: signed,
+		KeyHex:       hex.EncodeToString([]byte(signed.Secret)),
+		Command: "printf '%s' " + shellLiteral(signed.Timestamp+"."+signed.Body) + " |\n  openssl dgst -sha256 -hmac " +
+			shellLiteral(signed.Secret),
+	}
 }
 
 func wordsOf(mode models.SigningMode) signingWords {

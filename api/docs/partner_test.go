@@ -3,20 +3,29 @@ package docs
 import (
 	"encoding/hex"
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // pageOf returns a partner's page, and the page's text without tags.
 func pageOf(t *testing.T, platform models.SigningMode, p models.Partner, accounts ...models.Account) (page, text string) {
 	t.Helper()
-	rendered, err := newPages(t, platform).Partner(p, accounts)
+	return renderLinked(t, platform, partners.Linked{Partner: p, Accounts: accounts})
+}
+
+func renderLinked(t *testing.T, platform models.SigningMode, l partners.Linked) (page, text string) {
+	t.Helper()
+	rendered, err := newPages(t, platform).Partner(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +67,8 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			page, text := pageOf(t, models.SigningRequired, pending, accounts...)
-			isSoundHTML(t, page, "../docs", "../docs.css", "../api/industries")
-			for _, not := range []string{"{origin}", "{partnerSlug}", "<no value>", "x-source", "decision 12", "ZgotmplZ"} {
+			isSoundHTML(t, page, "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
+			for _, not := range []string{"{origin}", "{partnerSlug}", "{http.", "{limits.", "](#", "<no value>", "x-source", "decision 12", "ZgotmplZ"} {
 				if strings.Contains(text, not) {
 					t.Errorf("the page contains %q", not)
 				}
@@ -68,51 +77,109 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 	}
 }
 
+// A partner's page has every section and field of the page for all partners, with the partner's base URL.
 func TestPartnerPageIsComplete(t *testing.T) {
+	general := renderedDocs(t)
 	page, text := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"), trial("northgate-trial"))
-	pages := newPages(t, models.SigningRequired)
-	wanted := []string{
+	own := map[string]bool{}
+	elements(t, page, func(_ string, attr map[string]string, _ []string) { own[attr["id"]] = true })
+	elements(t, general, func(name string, attr map[string]string, _ []string) {
+		if id := attr["id"]; !own[id] {
+			t.Errorf("the page lacks the section %s", id)
+		}
+	})
+	for _, id := range []string{"yours", "agreement", "sandbox", "ping-fields", "post-fields", "rate-limits", "samples"} {
+		if !own[id] {
+			t.Errorf("the page lacks the section %s", id)
+		}
+	}
+	rows := regexp.MustCompile(`<tr role="row">`)
+	if got, want := len(rows.FindAllString(page, -1)), len(rows.FindAllString(general, -1)); got != want+1 { // the head of the accounts
+		t.Errorf("got %d rows, want %d", got, want+1)
+	}
+	for _, want := range []string{
 		"POST https://leads.example.com/p/northgate/api/lead/ping", "POST https://leads.example.com/p/northgate/api/lead/post",
-		"X-Signature-SHA256", "Idempotent-Replayed",
-	}
-	for _, b := range pages.general.Signing.Blocks {
-		for _, line := range slices.Concat(b.Items, [][]span{b.Text}) {
-			said := ""
-			for _, s := range line {
-				said += s.Text
-			}
-			wanted = append(wanted, said)
-		}
-	}
-	_, sandbox, _ := strings.Cut(page, `<section id="sandbox">`)
-	sandbox, _, _ = strings.Cut(sandbox, "</section>")
-	if !strings.Contains(sandbox, "<code>northgate-trial</code>") || !regexp.MustCompile(`\b7\b`).MatchString(sandbox) {
-		t.Errorf("the sandbox account or the retention of its leads is missing: %s", sandbox)
-	}
-	for _, e := range pages.general.Errors {
-		wanted = append(wanted, e.Message)
-	}
-	industries := 0
-	for _, group := range pages.industries {
-		for _, one := range group.Industries {
-			industries++
-			wanted = append(wanted, one.Slug+" "+strconv.Itoa(one.TermID))
-		}
-	}
-	for _, m := range pages.markets {
-		row := m.Name + m.Currency.String()
-		if m.Code != "other" {
-			row = m.Code + row
-		}
-		wanted = append(wanted, row)
-	}
-	for _, want := range wanted {
+		"Your own base URL is https://leads.example.com/p/northgate.", "curl -i 'https://leads.example.com/p/northgate/api/lead/ping'",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if industries != 336 || len(pages.markets) < 10 || len(pages.general.Errors) < 13 || len(pages.general.Signing.Blocks) == 0 {
-		t.Errorf("got %d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.general.Errors))
+	_, sandbox, _ := strings.Cut(page, `<section id="sandbox">`)
+	sandbox, _, _ = strings.Cut(sandbox, "</section>")
+	if !strings.Contains(sandbox, "<code>northgate-trial</code>") {
+		t.Errorf("the sandbox account is missing: %s", sandbox)
+	}
+}
+
+// Both pages list every industry with its number.
+func TestPagesListIndustriesWithNumbers(t *testing.T) {
+	_, partner := pageOf(t, models.SigningRequired, northgate)
+	general := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(renderedDocs(t), ""))
+	industries := options(t).Taxonomy.Industries()
+	if len(industries) != 336 {
+		t.Errorf("got %d industries", len(industries))
+	}
+	for _, one := range industries {
+		row := "\n" + one.Slug + " " + strconv.Itoa(one.TermID) + "\n"
+		if !strings.Contains(partner, row) || !strings.Contains(general, row) {
+			t.Errorf("a page lacks %q", row)
+		}
+	}
+}
+
+// terms returns the agreement on a page, by its data-term.
+func terms(page string) map[string]string {
+	all := map[string]string{}
+	for _, m := range regexp.MustCompile(`<div data-term="([a-z]+)"><dt>[^<]*</dt><dd>(.*?)</dd>`).FindAllStringSubmatch(page, -1) {
+		all[m[1]] = html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(m[2], "<br>", "; "), ""))
+	}
+	return all
+}
+
+// A partner's page shows its prices, exclusions, cap, payment terms, expiring secrets and account manager.
+func TestPartnerPageShowsAgreement(t *testing.T) {
+	agreed := northgate
+	agreed.PaymentTerms, agreed.AccountManager = "30 days <net>", "Dana & Co"
+	expires := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	l := partners.Linked{
+		Partner: agreed,
+		Pricing: partners.Pricing{Price: partners.Price{
+			PartnerPricing: pricingrules.PartnerPricing{
+				Adjustment: 525,
+				Exclusions: []pricingrules.PartnerExclusion{{Country: "DE"}, {Industry: "roofer", Country: "FR"}},
+			},
+			DailyLeadCap: 5,
+		}},
+		LeadsToday: 7,
+		Expiring:   []models.SigningSecret{{LastFour: "x9_Q", ExpiresAt: &expires}},
+	}
+	page, text := renderLinked(t, models.SigningRequired, l)
+	isSoundHTML(t, page, "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
+	want := map[string]string{
+		"adjustment": "+5.25% on the platform's prices",
+		"exclusions": "country: DE; industry: roofer, country: FR",
+		"cap":        "5 leads per day. Delivered since 00:00 UTC: 7. Left today: 0",
+		"payment":    "30 days <net>",
+	}
+	if got := terms(page); !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, want := range []string{"x9_Q", "4 March 2026 at 05:06:07 UTC", "Contact your account manager, Dana & Co."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+
+	none, _ := renderLinked(t, models.SigningRequired, partners.Linked{Partner: northgate, LeadsToday: 2})
+	if got := terms(none); got["exclusions"] != "None" || got["cap"] != "None. Leads delivered since 00:00 UTC: 2" ||
+		strings.Contains(got["adjustment"], "%") || !strings.Contains(got["payment"], "account manager") {
+		t.Errorf("without an agreement: got %q", got)
+	}
+	l.Pricing.Unread = true
+	if unread, _ := renderLinked(t, models.SigningRequired, l); !strings.Contains(unread, `data-notice="unread"`) ||
+		terms(unread)["exclusions"] != "Unknown" {
+		t.Error("exclusions that cannot be read are not reported")
 	}
 }
 

@@ -1,9 +1,12 @@
 package docs
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Descriptions in the document use a small part of Markdown: paragraphs, lists, "## "
-// headings and `code`. The page supports nothing else.
+// headings, `code` and [links](#section) to sections. The page supports nothing else.
 
 // block is a paragraph, or a list when Items is set.
 type block struct {
@@ -12,10 +15,11 @@ type block struct {
 	Ordered bool
 }
 
-// span is a run of text, either plain or code.
+// span is a run of text, which can be code or a link. Link is "" or the target of the link.
 type span struct {
 	Text string
 	Code bool
+	Link string
 }
 
 func guide(text string) (intro []block, sections []guideSection) {
@@ -69,13 +73,26 @@ func listItem(line string) (text string, ordered, ok bool) {
 	return text, true, true
 }
 
+// marked matches `code` and [a link](#section).
+var marked = regexp.MustCompile("`([^`]*)`" + `|\[([^\]` + "`" + `]+)\]\((#[a-z0-9-]+)\)`)
+
 func spans(text string) []span {
 	var all []span
-	for i, part := range strings.Split(text, "`") {
-		if part != "" {
-			all = append(all, span{Text: part, Code: i%2 == 1})
+	end := 0
+	plain := func(until int) {
+		if until > end {
+			all = append(all, span{Text: text[end:until]})
 		}
 	}
+	for _, m := range marked.FindAllStringSubmatchIndex(text, -1) {
+		plain(m[0])
+		if end = m[1]; m[4] >= 0 {
+			all = append(all, span{Text: text[m[4]:m[5]], Link: text[m[6]:m[7]]})
+		} else {
+			all = append(all, span{Text: text[m[2]:m[3]], Code: true})
+		}
+	}
+	plain(len(text))
 	return all
 }
 

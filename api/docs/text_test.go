@@ -21,6 +21,13 @@ func TestBlocks(t *testing.T) {
 			{Text: " or "},
 			{Text: "b", Code: true},
 		}}}},
+		{"see [Limits](#limits), `[a](#b)` and [\"x\"]", []block{{Text: []span{
+			{Text: "see "},
+			{Text: "Limits", Link: "#limits"},
+			{Text: ", "},
+			{Text: "[a](#b)", Code: true},
+			{Text: " and [\"x\"]"},
+		}}}},
 		{"- one\n- two", []block{{Items: [][]span{plain("one"), plain("two")}}}},
 		{"- one\n  more", []block{{Items: [][]span{{{Text: "one"}, {Text: " more"}}}}}},
 		{"1. one\n2. two\n\n- three", []block{

@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/blobstore"
@@ -270,18 +271,19 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 			PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Partners:       directory,
-		Taxonomy:       prices.Taxonomy(),
-		Markets:        prices.Markets(),
-		DefaultMode:    models.SigningMode(a.cfg.Signing.DefaultMode),
-		PublicURL:      a.cfg.HTTP.PublicURL,
-		SupportContact: a.cfg.HTTP.SupportContact,
-		EvidenceKeys:   a.evidenceKeys,
-		Clock:          a.clock,
-		Log:            a.log,
-		AccessLog:      a.accessLog(),
-		Metrics:        httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
-		Clients:        clients,
+		Partners:    directory,
+		Taxonomy:    prices.Taxonomy(),
+		DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
+		Settings: docs.Settings{
+			HTTP: a.cfg.HTTP, Limits: a.cfg.Limits,
+			ReturnDays: a.cfg.Payouts.ReturnDays, SandboxDays: a.cfg.Retention.SandboxDays,
+		},
+		EvidenceKeys: a.evidenceKeys,
+		Clock:        a.clock,
+		Log:          a.log,
+		AccessLog:    a.accessLog(),
+		Metrics:      httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
+		Clients:      clients,
 	})
 	if err != nil {
 		return err

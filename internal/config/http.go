@@ -51,8 +51,7 @@ type HTTP struct {
 	ReadHeaderTimeout time.Duration
 
 	// How long a client may take to send its headers and body. It must be at least `read_header_timeout`. A
-	// request that takes longer to arrive gets 408. The partners' documentation states the default of 10
-	// seconds.
+	// request that takes longer to arrive gets 408.
 	ReadTimeout time.Duration
 
 	// How long a request may take from the end of its headers to the end of the response. It should be

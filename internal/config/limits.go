@@ -6,7 +6,7 @@ import "time"
 // Requests beyond a limit get 429 or 503 with `Retry-After`. All addresses in an IPv6 /64 network
 // count as one client. Each number can be up to 100000, and 0 means no limit. If a wait time is
 // `0s`, requests beyond the limit are rejected at once. The partners' documentation states the
-// defaults of the limits on pings, posts and wrong signatures.
+// limits on pings, posts and wrong signatures.
 type Limits struct {
 	// How many posts may be matched to a partner at the same time. A node matches a post by trying the
 	// partners' secrets. Matching only uses processor time, so a value above the number of cores slows

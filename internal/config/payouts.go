@@ -3,7 +3,7 @@ package config
 // Payouts holds the settings of the section `payouts`.
 type Payouts struct {
 	// How many days after delivery a lead can still be returned, `1` to `365`. For older leads, add an
-	// adjustment instead. The partners' documentation states the default of 30 days.
+	// adjustment instead.
 	ReturnDays int
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -88,21 +89,44 @@ func (s *Service) Link(
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
-// ByLink returns the partner that a token's link belongs to, and the partner's accounts, with the
-// default account first. It needs no scope, because the token itself grants access. It returns the same
-// NotFound error whether the token is malformed, unknown or revoked.
-func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
+// Linked is a partner whose documentation page was requested with its link, and what the page shows.
+type Linked struct {
+	Partner    models.Partner
+	Accounts   []models.Account // the default account first
+	Pricing    Pricing
+	LeadsToday int64                  // the leads that count towards the daily cap
+	Expiring   []models.SigningSecret // valid secrets that have an expiry
+}
+
+// ByLink returns the partner that a token's link belongs to. It needs no scope, because the token itself
+// grants access. It returns the same NotFound error whether the token is malformed, unknown or revoked.
+func (s *Service) ByLink(ctx context.Context, token string) (Linked, error) {
 	if !couldBeToken(token) {
-		return models.Partner{}, nil, errUnknownLink
+		return Linked{}, errUnknownLink
 	}
 	ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 	defer cancel()
 	partner, err := s.linked(ctx, token)
 	if err != nil {
-		return models.Partner{}, nil, err
+		return Linked{}, err
 	}
-	accounts, err := s.Accounts(ctx, partner)
-	return partner, accounts, unavailable(err)
+	l := Linked{Partner: partner}
+	var secrets []models.SigningSecret
+	if l.Accounts, err = s.Accounts(ctx, partner); err != nil {
+		return Linked{}, unavailable(err)
+	}
+	if l.Pricing, err = s.Pricing(ctx, partner); err != nil {
+		return Linked{}, unavailable(err)
+	}
+	if l.LeadsToday, err = s.LeadsToday(ctx, partner); err != nil {
+		return Linked{}, unavailable(err)
+	}
+	if secrets, err = s.Secrets(ctx, partner); err != nil {
+		return Linked{}, unavailable(err)
+	}
+	now := s.clock.Now()
+	l.Expiring = slices.DeleteFunc(secrets, func(one models.SigningSecret) bool { return StateOf(one, now) != StateExpiring })
+	return l, nil
 }
 
 func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {

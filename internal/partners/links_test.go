@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,13 +14,15 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // leadsTo checks that a token belongs to the partner want. If want is nil, the token must not be
 // found.
 func (o *partnerService) leadsTo(t *testing.T, what, token string, want *models.Partner) {
 	t.Helper()
-	p, accounts, err := o.ByLink(t.Context(), token)
+	l, err := o.ByLink(t.Context(), token)
+	p, accounts := l.Partner, l.Accounts
 	if want == nil {
 		if wantError(t, what, err, apperr.NotFound, "not_found"); p.ID != uuid.Nil || accounts != nil {
 			t.Errorf("%s: got partner %v with %d accounts, want none", what, p.ID, len(accounts))
@@ -84,6 +87,48 @@ func TestLinks(t *testing.T) {
 	o.leadsTo(t, "other partner's link after revoking", others, &other)
 }
 
+// ByLink returns the partner's own agreement, the leads that count towards its cap, and its secrets that have
+// an expiry, but nothing of other partners.
+func TestByLinkReturnsTheAgreement(t *testing.T) {
+	o := newPartnerService(t)
+	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
+	mine, theirs := o.link(t, p), o.link(t, other)
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := partners.PriceForm{Adjustment: "+5", DailyLeadCap: "9", Exclusions: "country DE"}
+	wantError(t, "pricing", o.SetPricing(t.Context(), everyPartner, p.ID, 0, form, taxonomy), "", "")
+	old, err := o.CreateSecret(t.Context(), p, "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.clock.Advance(time.Hour)
+	if _, err := o.RotateSecret(t.Context(), p, "new", 2*time.Hour, false); err != nil {
+		t.Fatal(err)
+	}
+	get := func(token string) partners.Linked {
+		t.Helper()
+		l, err := o.ByLink(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := get(mine)
+	if l.Pricing.Form() != (partners.PriceForm{Adjustment: "+5", DailyLeadCap: "9", Exclusions: "country: DE"}) || l.LeadsToday != 0 ||
+		len(l.Expiring) != 1 || l.Expiring[0].ID != old.ID || !l.Expiring[0].ExpiresAt.Equal(o.clock.Now().Add(2*time.Hour)) {
+		t.Errorf("got %+v, %d leads, secrets %v", l.Pricing, l.LeadsToday, l.Expiring)
+	}
+	if l := get(theirs); l.Pricing.Form() != (partners.PriceForm{}) || len(l.Expiring) != 0 {
+		t.Errorf("other partner: got %+v, secrets %v", l.Pricing, l.Expiring)
+	}
+	o.clock.Advance(2 * time.Hour)
+	if l := get(mine); len(l.Expiring) != 0 {
+		t.Errorf("after the expiry: got secrets %v", l.Expiring)
+	}
+}
+
 // Malformed tokens are rejected even if the database is closed.
 func TestMalformedTokensNeedNoQuery(t *testing.T) {
 	o := newPartnerService(t)
@@ -104,7 +149,7 @@ func TestMalformedTokensNeedNoQuery(t *testing.T) {
 	} {
 		o.leadsTo(t, name, malformed, nil)
 	}
-	_, _, err := o.ByLink(t.Context(), token)
+	_, err := o.ByLink(t.Context(), token)
 	wantError(t, "without a database", err, apperr.Unavailable, "database")
 	if f := apperr.As(err); f != nil && f.RetryAfter == 0 {
 		t.Error("RetryAfter is not set")
@@ -145,7 +190,7 @@ func TestConcurrentNewLinks(t *testing.T) {
 	}
 	live := 0
 	for _, token := range tokens {
-		if _, _, err := o.ByLink(t.Context(), token); err == nil {
+		if _, err := o.ByLink(t.Context(), token); err == nil {
 			live++
 		}
 	}
@@ -202,6 +247,6 @@ func TestByLinkTimesOutIfTheNetworkFails(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	o := partners.NewService(db.DB, testkit.PlatformKeys(t, 1), nil)
 	proxy.Down()
-	_, _, err := o.ByLink(t.Context(), strings.Repeat("A", 43))
+	_, err := o.ByLink(t.Context(), strings.Repeat("A", 43))
 	wantError(t, "without a network", err, apperr.Unavailable, "database")
 }

@@ -1,5 +1,5 @@
-// Package docs contains the html/template pages of the partner documentation, which are
-// rendered from the OpenAPI document when the service starts.
+// Package docs contains the html/template page of the partner documentation, which is rendered from
+// the OpenAPI document.
 package docs
 
 import (
@@ -10,30 +10,25 @@ import (
 
 var (
 	//go:embed docs.html
-	general string
-	//go:embed partner.html
-	partner string
-	// Stylesheet is the stylesheet of both pages, served at /docs.css. The pages have no
+	page string
+	// Stylesheet is the stylesheet of the pages, served at /docs.css. The pages have no
 	// inline styles, which a strict Content-Security-Policy would block.
 	//
 	//go:embed docs.css
 	Stylesheet []byte
-	// Script is the script of both pages, served at /docs.js. It adds copy buttons and marks
+	// Script is the script of the pages, served at /docs.js. It adds copy buttons and marks
 	// the current section. The pages are complete without it.
 	//
 	//go:embed docs.js
 	Script []byte
 )
 
-// Pages parses the templates of the general page, named "docs", and of a partner's own page, named
-// "partner".
-func Pages() (*template.Template, error) {
-	pages, err := template.New("docs").Parse(general)
-	if err == nil {
-		_, err = pages.New("partner").Parse(partner)
-	}
+// Page parses the template of the general page and of a partner's own page. Both have the same sections,
+// and a partner's page also has its setup.
+func Page() (*template.Template, error) {
+	parsed, err := template.New("docs").Parse(page)
 	if err != nil {
-		return nil, fmt.Errorf("parsing documentation templates: %w", err)
+		return nil, fmt.Errorf("parsing documentation template: %w", err)
 	}
-	return pages, nil
+	return parsed, nil
 }

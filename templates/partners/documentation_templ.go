@@ -55,7 +55,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">Each partner has a documentation page with its base URL and accounts. The page explains signing, industries, the sandbox, and how to fix each error. It includes complete code samples, but no secrets. Anyone with the link can read the page without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">Each partner has a documentation page with its base URL, accounts, price adjustment, exclusions, daily cap, payment terms and account manager. The page is also the complete reference of the API, with code samples. It does not contain secrets. Anyone with the link can read the page without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

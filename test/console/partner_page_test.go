@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )
@@ -217,6 +218,7 @@ func TestPartnerPage(t *testing.T) {
 		t.Errorf("POST: got %d %v", a.Status, a.Header)
 	}
 
+	checkAgreement(t, n, p, mine, theirs)
 	if err := n.Partners.SetStatus(t.Context(), scope.System, other.ID, models.PartnerSuspended); err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +227,28 @@ func TestPartnerPage(t *testing.T) {
 	}
 	checkInvalidLinks(t, n, replaced)
 	checkTokensNotStored(t, n, replaced, mine, theirs)
+}
+
+// checkAgreement gives a partner a cap and an exclusion, and delivers a lead. Only the partner's own page must
+// show them.
+func checkAgreement(t *testing.T, n *node.Node, p node.Partner, mine, theirs string) {
+	t.Helper()
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := partners.PriceForm{Adjustment: "-2.5", DailyLeadCap: "40", Exclusions: "industry roofer, country FR"}
+	if err := n.Partners.SetPricing(t.Context(), scope.System, p.ID, 0, form, taxonomy); err != nil {
+		t.Fatal(err)
+	}
+	n.Deliver(t, p, node.MinimalPost)
+	page, others := fetch(t, n, http.MethodGet, mine), fetch(t, n, http.MethodGet, theirs)
+	for _, want := range []string{"-2.5% on the platform's prices", "industry: roofer, country: FR", "40 leads per day",
+		"Delivered since 00:00 UTC: 1. Left today: 39"} {
+		if !strings.Contains(html.UnescapeString(page.Body), want) || strings.Contains(html.UnescapeString(others.Body), want) {
+			t.Errorf("the partner's own page, or only this page, must show %q", want)
+		}
+	}
 }
 
 // checkInvalidLinks checks that all invalid links get the same response, whether or not they were valid
