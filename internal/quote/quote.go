@@ -44,8 +44,8 @@ const (
 
 	version  = 1
 	head     = 2 // version and key id
-	maxPlain = 112
 	overhead = head + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+	maxPlain = (MaxLength-len(Prefix))*6/8 - overhead
 )
 
 var encoding = base64.RawURLEncoding.Strict()
@@ -63,6 +63,14 @@ type Quote struct {
 	CardVersion int       // version of the rate card that the price comes from
 	Partner     uuid.UUID // the partner that the quote was made for; Nil for the shared base URL
 	Sandbox     bool
+
+	Reference, SubID Tag
+}
+
+// Tag is a reference or subId from a ping. It is included in a quote if it fits (decision 63).
+type Tag struct {
+	Value   string
+	Dropped bool // the partner sent a value that is not valid or did not fit, so Value is ""
 }
 
 // IssuedAt returns the time of the ping, in whole milliseconds.
@@ -114,8 +122,8 @@ func idOf(aead cipher.AEAD) byte {
 }
 
 // Append seals a quote and appends the token to dst. The parameter now is the time at which the quote
-// is issued. It also returns the quote with its ID. It returns an error if a field is out of range,
-// such as a negative price or a postcode longer than 16 characters.
+// is issued. It also returns the quote with its ID, and without the tags that did not fit. It returns an
+// error if a field is out of range, such as a negative price or a postcode longer than 16 characters.
 func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
 		return dst, q, err
@@ -194,12 +202,18 @@ func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 
 // Flags in the first byte of a quote's plaintext. The low bits of that byte contain the urgency class.
 const (
-	flagPartner = 1 << 7
-	flagSandbox = 1 << 6
-	urgencyMask = 1<<4 - 1
-	maxPostcode = 16
-	maxNumber   = 1<<31 - 1
+	flagPartner          = 1 << 7
+	flagSandbox          = 1 << 6
+	flagReferenceDropped = 1 << 5
+	flagSubIDDropped     = 1 << 4
+	urgencyMask          = 1<<4 - 1
+	maxPostcode          = 16
+	maxNumber            = 1<<31 - 1
 )
+
+// separator is the byte before each tag. Programs that do not know tags read them as part of the
+// postcode, so they accept the quote.
+const separator = "\x1f"
 
 func (q Quote) check() error {
 	switch {
@@ -207,14 +221,17 @@ func (q Quote) check() error {
 		return fmt.Errorf("price %s is out of range for a quote", q.Price)
 	case len(q.Postcode) > maxPostcode && utf8.RuneCountInString(q.Postcode) > maxPostcode, !utf8.ValidString(q.Postcode):
 		return errors.New("postcode of a quote exceeds 16 characters")
+	case strings.Contains(q.Postcode, separator), strings.Contains(q.Reference.Value, separator), strings.Contains(q.SubID.Value, separator):
+		return errors.New("text of a quote contains U+001F")
 	case q.Urgency > urgencyMask || q.TermID < 0 || q.TermID > maxNumber || q.CardVersion < 0 || q.CardVersion > maxNumber:
 		return errors.New("urgency, term id or rate card version is out of range for a quote")
 	}
 	return nil
 }
 
-func (q Quote) append(dst []byte) []byte {
-	flags := q.Urgency
+// append drops the tags that do not fit, and appends the plaintext of the quote.
+func (q *Quote) append(dst []byte) []byte {
+	start, flags := len(dst), q.Urgency
 	if q.Partner != uuid.Nil {
 		flags |= flagPartner
 	}
@@ -228,7 +245,29 @@ func (q Quote) append(dst []byte) []byte {
 	if flags&flagPartner != 0 {
 		dst = append(dst, q.Partner[:]...)
 	}
-	return append(dst, q.Postcode...)
+	dst = append(dst, q.Postcode...)
+	room := maxPlain - (len(dst) - start) - 2*len(separator)
+	room = q.Reference.fit(room)
+	q.SubID.fit(room)
+	if q.Reference.Value != "" || q.SubID.Value != "" {
+		dst = append(append(dst, separator...), q.Reference.Value...)
+		dst = append(append(dst, separator...), q.SubID.Value...)
+	}
+	if q.Reference.Dropped {
+		dst[start] |= flagReferenceDropped
+	}
+	if q.SubID.Dropped {
+		dst[start] |= flagSubIDDropped
+	}
+	return dst
+}
+
+// fit drops the tag if it needs more than the given number of bytes. It returns the number of bytes left.
+func (t *Tag) fit(room int) int {
+	if len(t.Value) > room {
+		*t = Tag{Dropped: true}
+	}
+	return room - len(t.Value)
 }
 
 // parse reads the format that the method append writes. The bytes are authenticated, so a failure means
@@ -239,6 +278,8 @@ func (q *Quote) parse(b []byte) bool {
 	}
 	q.Urgency = b[0] & urgencyMask
 	q.Sandbox = b[0]&flagSandbox != 0
+	q.Reference.Dropped = b[0]&flagReferenceDropped != 0
+	q.SubID.Dropped = b[0]&flagSubIDDropped != 0
 	q.Price.Currency = money.Currency(b[1])
 	q.Country = [2]byte(b[2:4])
 	partner := b[0]&flagPartner != 0
@@ -258,7 +299,9 @@ func (q *Quote) parse(b []byte) bool {
 		}
 		b = b[copy(q.Partner[:], b):]
 	}
-	q.Postcode = string(b)
+	var tags string
+	q.Postcode, tags, _ = strings.Cut(string(b), separator)
+	q.Reference.Value, q.SubID.Value, _ = strings.Cut(tags, separator)
 	return true
 }
 

@@ -59,9 +59,11 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 			Country:     [2]byte{byte(rapid.IntRange('A', 'Z').Draw(t, "c1")), byte(rapid.IntRange('A', 'Z').Draw(t, "c2"))},
 			TermID:      rapid.IntRange(0, maxNumber).Draw(t, "term"),
 			Urgency:     uint8(rapid.IntRange(0, urgencyMask).Draw(t, "urgency")),
-			Postcode:    rapid.StringN(1, maxPostcode, -1).Draw(t, "postcode"),
+			Postcode:    text(1, maxPostcode).Draw(t, "postcode"),
 			CardVersion: rapid.IntRange(0, maxNumber).Draw(t, "card"),
 			Sandbox:     rapid.Bool().Draw(t, "sandbox"),
+			Reference:   Tag{Value: text(0, 64).Draw(t, "reference")},
+			SubID:       Tag{Value: text(0, 32).Draw(t, "subId")},
 		}
 		if rapid.Bool().Draw(t, "named") {
 			q.Partner = uuid.New()
@@ -79,10 +81,47 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 			t.Fatalf("sealed %+v, opened %+v (error %v)", sealed, got, err)
 		}
 		q.ID = sealed.ID
+		for _, tag := range []struct{ sent, sealed *Tag }{{&q.Reference, &sealed.Reference}, {&q.SubID, &sealed.SubID}} {
+			if tag.sealed.Dropped {
+				*tag.sent = Tag{Dropped: true}
+			}
+		}
 		if got != q {
 			t.Fatalf("sealed %+v, opened %+v", q, got)
 		}
 	})
+}
+
+// text returns strings without the separator of tags.
+func text(shortest, longest int) *rapid.Generator[string] {
+	return rapid.StringN(shortest, longest, -1).Filter(func(s string) bool { return !strings.Contains(s, separator) })
+}
+
+// A reference has priority over a subId, and each is dropped only if it does not fit (decision 63).
+func TestTagsThatDoNotFitAreDropped(t *testing.T) {
+	s := sealer(t, 1)
+	of := func(n int) Tag { return Tag{Value: strings.Repeat("x", n)} }
+	dropped := Tag{Dropped: true}
+	for name, c := range map[string]struct{ reference, subID, wantReference, wantSubID Tag }{
+		"none":               {},
+		"both":               {of(36), of(30), of(36), of(30)},
+		"longest reference":  {of(64), Tag{}, of(64), Tag{}},
+		"longest subId":      {Tag{}, of(32), Tag{}, of(32)},
+		"only the reference": {of(64), of(32), of(64), dropped},
+		"only the subId":     {Tag{Value: strings.Repeat("€", 64)}, of(32), dropped, of(32)},
+		"neither":            {Tag{Value: strings.Repeat("€", 64)}, Tag{Value: strings.Repeat("€", 32)}, dropped, dropped},
+		"dropped before":     {dropped, of(32), dropped, of(32)},
+	} {
+		q := sample()
+		q.Partner, q.Reference, q.SubID = uuid.New(), c.reference, c.subID
+		token, sealed := seal(t, s, q, at)
+		if sealed.Reference != c.wantReference || sealed.SubID != c.wantSubID || len(token) > MaxLength {
+			t.Errorf("%s: got %+v and %+v in %d characters", name, sealed.Reference, sealed.SubID, len(token))
+		}
+		if got, err := s.Open(token, at); err != nil || got != sealed {
+			t.Errorf("%s: sealed %+v, opened %+v (error %v)", name, sealed, got, err)
+		}
+	}
 }
 
 func TestUsualLength(t *testing.T) {
@@ -212,6 +251,7 @@ func TestAppendRejectsOutOfRangeFields(t *testing.T) {
 		"urgency":           func(q *Quote) { q.Urgency = 16 },
 		"negative term id":  func(q *Quote) { q.TermID = -1 },
 		"card out of range": func(q *Quote) { q.CardVersion = maxNumber + 1 },
+		"separator":         func(q *Quote) { q.Reference.Value = separator },
 	} {
 		q := sample()
 		change(&q)
