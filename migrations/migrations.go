@@ -97,8 +97,10 @@ func up(ctx context.Context, db *sql.DB, sources fs.FS) ([]string, error) {
 		names = append(names, nameOf(step.Source))
 	}
 	// The service's role needs to read the schema's version.
-	_, err = db.ExecContext(ctx, "GRANT SELECT ON "+versionTable+" TO pingpost_app")
-	return names, err
+	if _, err = db.ExecContext(ctx, "GRANT SELECT ON "+versionTable+" TO pingpost_app"); err != nil {
+		return names, err
+	}
+	return names, explain(buildIndexes(ctx, db))
 }
 
 // DownTo undoes the migrations after a version; 0 undoes all of them. Only tests use it.

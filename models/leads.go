@@ -38,6 +38,9 @@ type Lead struct {
 	QuotedAt       time.Time
 	ReceivedAt     time.Time
 
+	PartnerReference string // "" if the partner sent none, or the lead was erased
+	SubID            string // the same
+
 	Country      string
 	Postcode     string
 	EmailDigest  []byte

@@ -44,6 +44,8 @@ func readableColumns() []column {
 		leadColumn("quoted_at", "timestamptz", func(l *models.Lead) *time.Time { return &l.QuotedAt }),
 		leadColumn("country", "text", func(l *models.Lead) *string { return &l.Country }),
 		leadColumn("postcode", "text", func(l *models.Lead) *string { return &l.Postcode }),
+		leadColumn("partner_reference", "text", func(l *models.Lead) *string { return &l.PartnerReference }),
+		leadColumn("sub_id", "text", func(l *models.Lead) *string { return &l.SubID }),
 		leadColumn("phone_flagged", "bool", func(l *models.Lead) *bool { return &l.PhoneFlagged }),
 	}
 }
