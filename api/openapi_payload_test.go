@@ -95,6 +95,7 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{ping, p + `,"budget":"` + strings.Repeat("a", 257) + `"}`, rejected},
 		{ping, p + `,"budget":"\u0000"}`, beyond},
 		{ping, p + `,"Country":7,"other":{}}`, accepted},
+		{ping, p + `,"reference":"` + strings.Repeat("a", 65) + `","subId":7}`, accepted},
 
 		{post, q + `}`, accepted},
 		{post, `null`, rejected},
@@ -180,6 +181,8 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, q + `,"answers":` + answers(100) + `}`, accepted},
 		{post, q + `,"answers":` + answers(101) + `}`, rejected},
 		{post, q + `,"answers":[]}`, rejected},
+		{post, q + `,"reference":"r-1","subId":"s"}`, accepted},
+		{post, q + `,"reference":[],"subId":"` + strings.Repeat("a", 33) + `"}`, accepted},
 	} {
 		service, document := parse[c.path](c.body), requestError(contract, c.path, c.body)
 		if (service == nil) != (c.want == accepted) {
@@ -228,6 +231,8 @@ var validValues = map[string][]string{
 	"notes":                 {`"\t"`},
 	"answers":               {`{}`, `{"a":[1]}`},
 	"partnerId":             {`"acme"`},
+	"reference":             {`"r-1"`, `7`, `"\u0000"`},
+	"subId":                 {`"s"`, `{}`},
 }
 
 func TestDocumentAcceptsValidRequests(t *testing.T) {

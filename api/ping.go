@@ -49,7 +49,7 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 // Both forms can have warnings (see appendWarnings).
 //
 // bidPrice is in major units. The responses to pings and posts are built by appending text, not by
-// marshalling, because amounts are exact decimals (decision 10) and none of the strings need escaping.
+// marshalling, because amounts are exact decimals (decision 10) and few of the strings need escaping.
 func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `{"accepted":`...)
 	b = strconv.AppendBool(b, r.Accepted)

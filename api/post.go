@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/httpserver"
@@ -50,10 +51,11 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 
 // appendPost appends the response to a stored or replayed post, without line breaks:
 //
-//	{"status":"success","leadId":"ld_…","payout":45.6,"currency":"GBP","transactionId":"tx_…","hmacVerified":true,
-//	"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
+//	{"status":"success","leadId":"ld_…","payout":45.6,"currency":"GBP","transactionId":"tx_…","reference":"…",
+//	"subId":"…","hmacVerified":true,"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
 //
-// A sandbox lead also has "sandbox":true, after the currency. There can be warnings (see appendWarnings).
+// A sandbox lead also has "sandbox":true, after the currency. It has a reference and a subId only if the lead
+// has them. There can be warnings (see appendWarnings).
 //
 // payout is in major units of the quote's currency. The parts of the envelope are in
 // padded base64.
@@ -69,8 +71,10 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 	} else {
 		b = append(b, `","transactionId":"`...)
 	}
-	b = append(b, r.TransactionID...)
-	b = append(b, `","hmacVerified":`...)
+	b = append(append(b, r.TransactionID...), '"')
+	b = appendText(b, `,"reference":`, r.Reference)
+	b = appendText(b, `,"subId":`, r.SubID)
+	b = append(b, `,"hmacVerified":`...)
 	b = strconv.AppendBool(b, r.HMACVerified)
 	b = append(b, `,"envelope":{`...)
 	for i, part := range []struct {
@@ -87,4 +91,14 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 		b = append(base64.StdEncoding.AppendEncode(b, part.bytes), '"')
 	}
 	return appendWarnings(append(b, '}'), r.Warnings)
+}
+
+// appendText appends a member with a string, unless the string is empty. The parameter name contains the
+// punctuation around the member's name.
+func appendText(b []byte, name, text string) []byte {
+	if text == "" {
+		return b
+	}
+	b, _ = jsontext.AppendQuote(append(b, name...), text) // parsed JSON strings are valid UTF-8
+	return b
 }

@@ -1,4 +1,4 @@
--- oldest program: 21
+-- oldest program: 26
 -- The time of consent is also stored as the partner sent it. A time without a UTC offset is stored only as
 -- text, because an assumed offset would be false evidence.
 

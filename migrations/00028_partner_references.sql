@@ -1,4 +1,4 @@
--- oldest program: 21
+-- oldest program: 26
 -- A partner's own reference and subId of a lead (decision 63). Programs without them store empty texts.
 
 -- +goose Up

@@ -39,6 +39,7 @@ func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,
 		QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode, QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
 		Country: p.leadCountry(), Postcode: cmp.Or(p.payload.Location.Postcode, q.Postcode),
+		PartnerReference: p.payload.Reference, SubID: p.payload.SubID,
 	}
 	if partner := q.Partner; partner != uuid.Nil {
 		lead.QuotedPartner = &partner

@@ -91,6 +91,7 @@ func (in *Intake) price(
 	r.Quote = quote.Quote{
 		Price: money.Amount{Currency: cell.Currency}, Country: ping.Country, TermID: industry.TermID,
 		Urgency: uint8(class), Postcode: ping.Postcode, CardVersion: card.Version, Partner: partnerID(partner),
+		Reference: ping.Reference, SubID: ping.SubID,
 	}
 	if partner != nil && partner.Default != nil {
 		r.Quote.Sandbox = partner.Default.Sandbox

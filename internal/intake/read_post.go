@@ -65,5 +65,6 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 	p.payload, p.payloadErr = payload.ParsePost(req.Body)
 	p.payloadErr = payload.WithContentEncoding(p.payloadErr, req.ContentEncoding)
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)
+	p.payload.InheritTags(p.quote.Reference, p.quote.SubID)
 	return p, nil
 }

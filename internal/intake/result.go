@@ -24,6 +24,8 @@ type PostResult struct {
 	Quote         quote.Quote
 	Industry      string
 	Partner       uuid.UUID
+	Reference     string // "" if not sent
+	SubID         string // "" if not sent
 	Warnings      []payload.Warning
 	Timing        Timing
 }
@@ -38,7 +40,7 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
 		Quote: p.quote, Industry: p.taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
-		Warnings: p.payload.Warnings,
+		Reference: p.payload.Reference, SubID: p.payload.SubID, Warnings: p.payload.Warnings,
 	}
 	r.Timing.Auction = in.Clock.Now().Sub(p.start)
 	return r, nil

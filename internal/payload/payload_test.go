@@ -126,7 +126,7 @@ func TestMessagesNeverRepeatValues(t *testing.T) {
 }
 
 // quote returns text as a JSON string, with only the required escapes.
-func quote(text string) string {
+func quoted(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		panic(err)

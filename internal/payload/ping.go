@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/quote"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -19,6 +20,8 @@ type Ping struct {
 	JobType  string
 	Budget   string
 	Warnings []Warning
+
+	Reference, SubID quote.Tag
 }
 
 type pingFields struct {
@@ -26,6 +29,7 @@ type pingFields struct {
 	postcode, postalCode               raw
 	country, urgency                   raw
 	jobType, jobTypeAlias, budget      raw
+	reference, subID                   raw
 }
 
 // ParsePing parses a ping request as defined in the specification's field table and decisions 6 to 9.
@@ -58,22 +62,30 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 		return Ping{}, ErrPing.WithFields(p.fields...)
 	}
 	ping.Warnings = p.warnings
-	ping.copyStrings(postcode, urgency, jobType, budget)
+	reference, ok := f.reference.tag(MaxReference)
+	ping.Reference.Dropped = !ok
+	subID, ok := f.subID.tag(MaxSubID)
+	ping.SubID.Dropped = !ok
+	ping.copyStrings(postcode, urgency, jobType, budget, reference, subID)
 	return ping, nil
 }
 
 // copyStrings copies the strings from the body to the Ping. They share one memory allocation, because
 // pings are the most frequent requests.
-func (ping *Ping) copyStrings(postcode, urgency, jobType, budget []byte) {
+func (ping *Ping) copyStrings(postcode, urgency, jobType, budget, reference, subID []byte) {
 	var room [128]byte
 	joined := append(room[:0], postcode...)
 	joined = append(joined, urgency...)
 	joined = append(joined, jobType...)
 	joined = append(joined, budget...)
+	joined = append(joined, reference...)
+	joined = append(joined, subID...)
 	rest := string(joined)
 	ping.Postcode, rest = rest[:len(postcode)], rest[len(postcode):]
 	ping.Urgency, rest = rest[:len(urgency)], rest[len(urgency):]
-	ping.JobType, ping.Budget = rest[:len(jobType)], rest[len(jobType):]
+	ping.JobType, rest = rest[:len(jobType)], rest[len(jobType):]
+	ping.Budget, rest = rest[:len(budget)], rest[len(budget):]
+	ping.Reference.Value, ping.SubID.Value = rest[:len(reference)], rest[len(reference):]
 }
 
 func pickPing(object members) pingFields {
@@ -101,6 +113,10 @@ func pickPing(object members) pingFields {
 			f.jobTypeAlias = value
 		case "budget":
 			f.budget = value
+		case "reference":
+			f.reference = value
+		case "subId":
+			f.subID = value
 		}
 	}
 	return f

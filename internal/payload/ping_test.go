@@ -99,7 +99,7 @@ func TestPingAccepted(t *testing.T) {
 		})},
 		"budget null":               {both + `,"budget":null`, base(nil)},
 		"fields of a post":          {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
-		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{2, "p", [2]byte{'I', 'E'}, "u", "j", "b", nil}},
+		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{Industry: 2, Postcode: "p", Country: [2]byte{'I', 'E'}, Urgency: "u", JobType: "j", Budget: "b"}},
 		"control characters in text": {both + `,"urgency":"a\tb","budget":"a\nb"`, base(func(p *Ping) {
 			p.Urgency, p.Budget = "a\tb", "a\nb"
 		})},
@@ -237,7 +237,7 @@ func TestPingIgnoresOrderAndEscapes(t *testing.T) {
 		order := rapid.Permutation([]int{0, 2, 4, 6, 8, 10, 12}).Draw(t, "order")
 		var plain, fancy []string
 		for _, i := range order {
-			name, value := quote(members[i]), quote(members[i+1])
+			name, value := quoted(members[i]), quoted(members[i+1])
 			plain = append(plain, name+":"+value)
 			name, value = everyCharacterEscaped(members[i]), everyCharacterEscaped(members[i+1])
 			fancy = append(fancy, " "+name+"\t: \n"+value+"\r")
@@ -251,7 +251,10 @@ func TestPingIgnoresOrderAndEscapes(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(one, other) {
 			t.Fatalf("got %+v and %+v (%v)", one, other, err)
 		}
-		want := Ping{2, "AB 1", [2]byte{'C', 'A'}, Trim(members[7]), members[9], members[11], nil}
+		want := Ping{
+			Industry: 2, Postcode: "AB 1", Country: [2]byte{'C', 'A'},
+			Urgency: Trim(members[7]), JobType: members[9], Budget: members[11],
+		}
 		if !reflect.DeepEqual(one, want) {
 			t.Fatalf("got %+v, want %+v", one, want)
 		}
@@ -267,7 +270,9 @@ func TestPingDoesNotAliasTheBody(t *testing.T) {
 	for i := range body {
 		body[i] = 'X'
 	}
-	if want := (Ping{2, "AB1", [2]byte{'C', 'A'}, "Urgent", "repair", "500", nil}); !reflect.DeepEqual(ping, want) {
+	if want := (Ping{
+		Industry: 2, Postcode: "AB1", Country: [2]byte{'C', 'A'}, Urgency: "Urgent", JobType: "repair", Budget: "500",
+	}); !reflect.DeepEqual(ping, want) {
 		t.Errorf("after reusing the buffer: got %+v, want %+v", ping, want)
 	}
 }

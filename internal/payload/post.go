@@ -17,6 +17,8 @@ type Post struct {
 	Consent       Consent
 	Notes         string
 	Answers       []byte // the JSON object as sent; nil if absent
+	Reference     string
+	SubID         string
 	Warnings      []Warning
 }
 
@@ -77,6 +79,8 @@ func ParsePost(body []byte) (Post, error) {
 	if p.fields != nil {
 		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrPost.WithFields(p.fields...)
 	}
+	post.Reference = p.tag(field{raw: f.reference, name: "reference"}, MaxReference)
+	post.SubID = p.tag(field{raw: f.subID, name: "subId"}, MaxSubID)
 	post.Warnings = p.warnings
 	return post, nil
 }
@@ -104,7 +108,7 @@ type postFields struct {
 	location, postcode, postalCode       raw
 	address, country                     raw
 	consent, formCertURL, thirdPartyLead raw
-	notes, answers                       raw
+	notes, answers, reference, subID     raw
 }
 
 func pickPost(object members) postFields {
@@ -144,6 +148,10 @@ func pickPost(object members) postFields {
 			f.notes = value
 		case "answers":
 			f.answers = value
+		case "reference":
+			f.reference = value
+		case "subId":
+			f.subID = value
 		}
 	}
 	return f

@@ -211,12 +211,12 @@ func TestPostIgnoresOrderAndEscapes(t *testing.T) {
 		name := text.Filter(func(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }).Draw(t, "name")
 		address, disclosure, notes := text.Draw(t, "address"), text.Draw(t, "disclosure"), text.Draw(t, "notes")
 		members := [][2]string{
-			{"transactionId", quote("tx_1")},
+			{"transactionId", quoted("tx_1")},
 			{"consent", `{"disclosureText":` + everyCharacterEscaped(disclosure) + `,"acknowledged":true}`},
 			{"email", everyCharacterEscaped("a@b.example")},
 			{"name", everyCharacterEscaped(name)},
-			{"notes", quote(notes)},
-			{"address", quote(address)},
+			{"notes", quoted(notes)},
+			{"address", quoted(address)},
 		}
 		var parts []string
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5}).Draw(t, "order") {

@@ -1,6 +1,6 @@
 package payload
 
-// WarningCode classifies a warning. The constants below are the only codes (decisions 61, 62).
+// WarningCode classifies a warning. The constants below are the only codes (decisions 61, 62, 63).
 type WarningCode string
 
 const (
@@ -21,6 +21,10 @@ const (
 	// ConsentTimeImplausible means that a time of consent is before the year 2000, or more than 24 hours
 	// after the ping.
 	ConsentTimeImplausible WarningCode = "consent_time_implausible"
+
+	// ValueIgnored means that a reference or subId was not valid, or did not fit in the transactionId, and
+	// was ignored.
+	ValueIgnored WarningCode = "value_ignored"
 )
 
 // Warning is a remark in the response to an accepted request, about a value that was read in another way

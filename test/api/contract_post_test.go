@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +25,30 @@ const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 		"recipientHash":"` + hash + `","thirdPartyFormCertUrl":"https://certs.example/` + node.Marker +
 	`","thirdPartyLeadId":"token-` + node.Marker + `"},
 	"notes":"` + node.PersonNotes + `","answers":{"ownsHome":true,"bird":"` + node.Marker + `","rooms":[1,2.50,null]},
+	"reference":"\"` + node.Marker + `\"/1","subId":"` + node.Marker + `",
 	"unknown":{"passport":"` + node.Marker + `"}}`
 
 func postFields(t *testing.T, n *node.Node) {
 	t.Run("every field", func(t *testing.T) { everyField(t, n) })
 	t.Run("required fields only", func(t *testing.T) { requiredFields(t, n) })
 	t.Run("alternatives", func(t *testing.T) { alternatives(t, n) })
+	t.Run("reference and subId", func(t *testing.T) { references(t, n) })
+}
+
+// A reference or subId that is not valid is ignored with a warning, in a ping's case in the response to the
+// post (decision 63).
+func references(t *testing.T, n *node.Node) {
+	const ping = `{"industry":"plumber","postcode":"SW1A 1AA","reference":"click-1","subId":7}`
+	tx := n.Ping(t, n.Required.Base(), ping).TransactionID
+	a := n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, tx))
+	for _, want := range []string{
+		`"transactionId":"` + tx + `","reference":"click-1","hmacVerified":true`,
+		`"warnings":[{"code":"value_ignored","path":["subId"],"message":"`,
+	} {
+		if a.Status != http.StatusOK || !strings.Contains(a.Body, want) {
+			t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
+		}
+	}
 }
 
 func everyField(t *testing.T, n *node.Node) {
@@ -39,7 +58,8 @@ func everyField(t *testing.T, n *node.Node) {
 	n.Stores(t, node.OneLead, func() { a = n.Post(t, n.Required, node.WithTransaction(fullPost, ping.TransactionID)) })
 	d := node.Decode[node.Delivered](t, a)
 	if d.Status != "success" || !strings.HasPrefix(d.LeadID, "ld_") || d.Payout != ping.BidPrice ||
-		d.Currency != "EUR" || d.Sandbox || d.TransactionID != ping.TransactionID || !d.HMACVerified {
+		d.Currency != "EUR" || d.Sandbox || d.TransactionID != ping.TransactionID || !d.HMACVerified ||
+		d.Reference != `"`+node.Marker+`"/1` || d.SubID != node.Marker {
 		t.Errorf("got %s", a.Body)
 	}
 	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||
@@ -53,7 +73,7 @@ func everyField(t *testing.T, n *node.Node) {
 	now := n.Clock.Now().Truncate(time.Millisecond)
 	if l.PartnerID != n.Required.ID || l.Account != n.Required.Accounts[1] || !l.Signed || !l.HMACVerified ||
 		l.Industry != "roofer" || l.Urgency != "immediate" || l.Country != "IE" || l.Postcode != "EC1A 1BB" ||
-		l.QuotedPostcode != "SW1A 1AA" ||
+		l.QuotedPostcode != "SW1A 1AA" || l.PartnerReference != d.Reference || l.SubID != d.SubID ||
 		l.Currency != "EUR" || l.Price != minor(t, ping.BidPrice) || l.Accrued != l.Price || l.PhoneFlagged ||
 		!l.QuotedAt.Equal(now.Add(-time.Minute)) || !l.ReceivedAt.Equal(now) {
 		t.Errorf("got lead %+v", l)

@@ -173,6 +173,8 @@ type Delivered struct {
 	Sandbox       bool
 	TransactionID string
 	HMACVerified  bool
+	Reference     string
+	SubID         string
 	Envelope      struct{ PIICiphertext, WrappedDEK, IV, AuthTag []byte }
 }
 

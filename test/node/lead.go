@@ -22,6 +22,8 @@ type Lead struct {
 	Industry, Urgency      string
 	Country, Postcode      string
 	QuotedPostcode         string
+	PartnerReference       string
+	SubID                  string
 	QuotedAt, ReceivedAt   time.Time
 	Price, Accrued         int64
 	Currency               string
@@ -39,7 +41,7 @@ type Lead struct {
 }
 
 const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT NULL, l.hmac_verified, l.industry, l.urgency, l.country, l.postcode,
-	l.quoted_postcode, l.quoted_at, l.received_at, l.price_minor, coalesce(e.amount_minor, 0), l.currency, l.phone_flagged,
+	l.quoted_postcode, l.partner_reference, l.sub_id, l.quoted_at, l.received_at, l.price_minor, coalesce(e.amount_minor, 0), l.currency, l.phone_flagged,
 	c.acknowledged_at, c.acknowledged_text, d.text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 	l.ciphertext, l.iv, l.auth_tag, k.wrapped_key, k.salt
 	FROM leads l JOIN lead_keys k ON k.lead_id = l.id JOIN accounts a ON a.id = l.account_id JOIN consents c ON c.lead_id = l.id

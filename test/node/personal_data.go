@@ -84,7 +84,7 @@ func (n *Node) leaksIn(text string) []string {
 var clear = []string{
 	"disclosures.text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",
-	"leads.postcode", "leads.quoted_postcode",
+	"leads.postcode", "leads.quoted_postcode", "leads.partner_reference", "leads.sub_id",
 }
 
 // CheckNoPersonalData stops the node and searches its log, its metrics and all tables for personal data
