@@ -227,11 +227,14 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 		ReceivedAt:     now,
 		Country:        "GB",
 		Postcode:       "SW1A 1AA",
+		SubID:          "campaign-07",
 		EmailDigest:    noise(36),
 		PhoneDigest:    noise(36),
 		Ciphertext:     noise(s.Ciphertext),
 		IV:             noise(12),
 		AuthTag:        noise(16),
+
+		PartnerReference: uuid.NewString(),
 	}
 }
 

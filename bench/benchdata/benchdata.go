@@ -258,10 +258,10 @@ const standardSQL = `UPDATE disclosures SET standard = true WHERE digest = sha25
 
 const leadsSQL = `WITH lead AS (
 	INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
-		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
+		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, partner_reference, sub_id,
 		email_digest, phone_digest, ciphertext, iv, auth_tag)
 	SELECT id, gen_random_uuid(), 'tx_' || encode(substr(noise, 1, 72), 'hex'), partner, account, secret, true, false, price, 'GBP', industry, term,
-		'planned', 1, partner, 'GB', 'SW1A 1AA', at - interval '1 minute', at, 'GB', 'SW1A 1AA', false,
+		'planned', 1, partner, 'GB', 'SW1A 1AA', at - interval '1 minute', at, 'GB', 'SW1A 1AA', false, gen_random_uuid()::text, 'campaign-' || get_byte(noise, 0) % 20,
 		$14 || substr(noise, 1, 32), $14 || substr(noise, 33, 32),
 		substr(noise, 1, 144), substr(noise, 145, 12), substr(noise, 157, 16)
 	FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::bigint[], $7::bigint[], $8::timestamptz[], $10::bytea[])

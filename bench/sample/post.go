@@ -109,6 +109,7 @@ func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 		now.UTC().Format(time.RFC3339), pick(random, Disclosures[:]), person, person, person)
 	body = fmt.Appendf(body, `"answers":{"owner":%t,"rooms":%d,"when":%q,"details":%q},`,
 		random.IntN(2) == 0, 1+random.IntN(9), pick(random, []string{"this week", "this month", "later"}), words(random, 80+random.IntN(80)))
+	body = fmt.Appendf(body, `"reference":"click-%030x","subId":"campaign-%02d",`, random.Uint64(), random.IntN(20))
 	return fmt.Appendf(body, `"notes":%q}`, words(random, 150+random.IntN(600)))
 }
 
