@@ -515,3 +515,21 @@ func TestAccountSigningMode(t *testing.T) {
 		t.Errorf("with proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 }
+
+// The Traffic tab shows leads by subId to users who may see leads and payouts.
+func TestTrafficBySubID(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.SubID = "mail & more" })
+	s.AddLead(t, s.Harbour, admintest.SamContact, nil)
+	s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SubID = "banner" })
+	at := web.PartnerURL(s.Harbour.ID) + "?tab=traffic"
+	p := s.SignedInAs(t, models.Finance).Get(t, at)
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/leads?partner=harbour-leads&amp;sub_id=mail+%26+more"`) ||
+		!strings.Contains(p.Body, "45.60") || strings.Contains(p.Body, "banner") {
+		t.Errorf("got %d: %s", p.Status, p.Text())
+	}
+	if p := s.SignedInAs(t, models.PricingManager).Get(t, at); strings.Contains(p.Body, "mail") {
+		t.Errorf("a user without access to payouts: got %d: %s", p.Status, p.Text())
+	}
+}

@@ -21,7 +21,11 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	}
 	r, links := web.SelectedRange(k, head.URL+"?tab=traffic&")
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
-	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, r.Step, r.Steps))
+	within := reporting.LastSteps(k.Now, r.Step, r.Steps)
+	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, within)
+	if err == nil {
+		v.SubIDs, err = h.subIDs(k, p, within)
+	}
 	if err != nil {
 		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
@@ -43,6 +47,30 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	}
 	v.Tiles = partnerTiles(f.Outcomes)
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
+}
+
+// subIDs returns the partner's leads by subId. It returns nil if the user may not see leads or payouts, or
+// if there are no leads with a subId.
+func (h *Handlers) subIDs(k *web.Request, p models.Partner, within reporting.Range) (*view.SubIDs, error) {
+	if !k.MayAt(web.ReadLeads, p.ID) || !k.MayAt(web.ReadPayouts, p.ID) {
+		return nil, nil
+	}
+	report, err := h.Reporting.SubIDs(k.R.Context(), k.Scope, p.ID, within)
+	if err != nil || len(report.Rows) == 0 && !report.TooMany {
+		return nil, err
+	}
+	v := &view.SubIDs{More: report.More, TooMany: report.TooMany}
+	for _, f := range report.Rows {
+		v.Rows = append(v.Rows, view.SubIDRow{
+			SubID:      f.SubID,
+			URL:        "/leads?" + url.Values{"partner": {p.Slug}, "sub_id": {f.SubID}}.Encode(),
+			Leads:      f.Leads,
+			Returns:    f.Returns,
+			ReturnRate: web.Share(f.Returns, f.Leads),
+			Payout:     f.Payout,
+		})
+	}
+	return v, nil
 }
 
 // atMost formats a percentile as an upper bound, such as "≤ 10 ms". The exact value is not known,
