@@ -214,6 +214,8 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 		Why:          findingReason(l),
 		Note:         l.Note,
 		ResolvedBy:   l.ResolvedBy,
+		Reference:    l.Lead.PartnerReference,
+		SubID:        l.Lead.SubID,
 		Resolved:     l.ResolvedAt,
 	}
 	if l.FileRow != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -21,12 +21,12 @@ import (
 // Entry is a ledger entry with the names that are displayed with it.
 type Entry struct {
 	models.LedgerEntry
-	TransactionID string // the lead's transactionId, as the partner received it
-	Partner       string // slug
-	PartnerName   string
-	Identifier    string    // the account's identifier, which is "partnerId" in a post
-	Run           uuid.UUID // uuid.Nil until a run claims the entry
-	RunState      models.RunState
+	leads.Texts        // of the lead
+	Partner     string // slug
+	PartnerName string
+	Identifier  string    // the account's identifier, which is "partnerId" in a post
+	Run         uuid.UUID // uuid.Nil until a run claims the entry
+	RunState    models.RunState
 }
 
 // Amount returns the entry's amount with its currency.
@@ -95,35 +95,21 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// setTransactionIDs sets the TransactionID of entries. Its query contains the lowest and highest ID of
-// the leads, so that Postgres reads only the partitions that contain these leads.
-func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry) error {
-	var leads []uuid.UUID
+// setLeadTexts sets the texts of the leads of entries.
+func setLeadTexts(ctx context.Context, q postgres.Querier, entries []Entry) error {
+	var ids []uuid.UUID
 	for _, e := range entries {
 		if e.LeadID != nil {
-			leads = append(leads, *e.LeadID)
+			ids = append(ids, *e.LeadID)
 		}
 	}
-	if len(leads) == 0 {
-		return nil
-	}
-	rows, err := q.Query(ctx, `SELECT id, transaction_id FROM leads WHERE id = ANY ($1) AND id >= $2 AND id <= $3`,
-		postgres.PlanEachTime, leads, slices.MinFunc(leads, id.Compare), slices.MaxFunc(leads, id.Compare))
+	texts, err := leads.ReadTexts(ctx, q, ids)
 	if err != nil {
-		return err
-	}
-	transactions := make(map[uuid.UUID]string, len(leads))
-	var lead uuid.UUID
-	var transaction string
-	if _, err := pgx.ForEachRow(rows, []any{&lead, &transaction}, func() error {
-		transactions[lead] = transaction
-		return nil
-	}); err != nil {
 		return err
 	}
 	for i := range entries {
 		if lead := entries[i].LeadID; lead != nil {
-			entries[i].TransactionID = transactions[*lead]
+			entries[i].Texts = texts[*lead]
 		}
 	}
 	return nil

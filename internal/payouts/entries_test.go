@@ -29,6 +29,7 @@ func TestEntriesFilters(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	r := tr.pay(t, tr.run(t, money.GBP, 0))
 	c := tr.deliver(t, tr.Required, "GB")
+	tr.DB.Exec(t, `UPDATE leads SET partner_reference = '=click', sub_id = 'mail' WHERE id = $1`, a.lead)
 	began := testkit.StartTime()
 	lead := func(d delivered) string { return id.Format(id.Lead, d.lead) }
 	for name, one := range map[string]struct {
@@ -80,6 +81,9 @@ func TestEntriesFilters(t *testing.T) {
 			if streamed = append(streamed, record[0]); record[0] == "" {
 				streamed[len(streamed)-1] = record[4]
 			}
+			if n := len(record); record[0] == lead(a) && (record[n-2] != "'=click" || record[n-1] != "mail") {
+				t.Errorf("%s: exported %v", name, record)
+			}
 		}
 		slices.Reverse(streamed)
 		if !slices.Equal(streamed, one.want) {
@@ -95,7 +99,7 @@ func TestEntriesFilters(t *testing.T) {
 	}
 	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, OlderThan: first[1].ID})
 	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead ||
-		next[1].TransactionID != a.transaction || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
+		next[1].TransactionID != a.transaction || next[1].PartnerReference != "=click" || next[1].SubID != "mail" || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
 		t.Errorf("the next page: got %+v and error %v", next, err)
 	}
 	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, NewerThan: next[0].ID})

@@ -27,7 +27,7 @@ import (
 // are in UTC. The column partner contains the partner's slug, and partner_id contains the identifier
 // that the partner sends as partnerId.
 var Columns = []string{
-	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
+	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note", "partner_reference", "sub_id",
 }
 
 const exportBatchSize = 2000
@@ -98,7 +98,7 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	if err := rows.Err(); err != nil {
 		return batch, err
 	}
-	return batch, setTransactionIDs(ctx, tx, batch)
+	return batch, setLeadTexts(ctx, tx, batch)
 }
 
 // CSV writes a header row and the entries that match the filter, and returns the number of entries. Each
@@ -152,7 +152,8 @@ func (e *Entry) record(into []string) []string {
 	return append(into[:0],
 		lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier),
 		string(e.Kind), e.Amount().Decimal(), e.Currency,
-		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
+		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note),
+		csvcell.Escape(e.PartnerReference), csvcell.Escape(e.SubID))
 }
 
 // TimeLayout is the layout of exported times, in UTC.

@@ -144,5 +144,5 @@ func (s *Service) find(ctx context.Context, q entryQuery) (all []Entry, err erro
 			break
 		}
 	}
-	return all, setTransactionIDs(ctx, s.db.Pool, all)
+	return all, setLeadTexts(ctx, s.db.Pool, all)
 }

@@ -65,6 +65,41 @@ func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 	}
 }
 
+// A file can contain the partner's references instead of leadIds.
+func TestReferencesInsteadOfLeadIDs(t *testing.T) {
+	t.Parallel()
+	o := newReconcilePlatform(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
+	beta := o.AddPartner(t, "beta", models.SigningRequired, partners.NewAccount{Identifier: "beta-1", Name: "1"})
+	refer := func(by testkit.Partner, reference string) (uuid.UUID, int64) {
+		lead, price := o.deliver(t, by, 0)
+		o.DB.Exec(t, `UPDATE leads SET partner_reference = $2 WHERE id = $1`, lead, reference)
+		return lead, price
+	}
+	one, price := refer(acme, `a\"b`)
+	two, _ := refer(acme, "click 2")
+	refer(acme, "same")
+	refer(acme, "same")
+	refer(beta, "of-beta")
+	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
+		`"a\""b",`+decimal(price)+",GBP", " click 2 ,1,GBP", leadID(two)+",1,GBP", "same,1,GBP", "of-beta,1,GBP", "click 2,x,GBP"), inColumns, 2)
+	var lines []string
+	for _, l := range got.lines {
+		if l.FileRow != nil {
+			lines = append(lines, fmt.Sprintf("%d %s %s", *l.FileRow, l.Finding, l.Problem))
+		}
+	}
+	want := []string{
+		"2 matched ", "3 amount_differs ", "4 duplicate ", "5 unreadable reference_repeated", "6 unreadable lead_id_prefix", "7 unreadable amount",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	if l := got.lines[0]; *l.LeadID != one || l.Lead.PartnerReference != `a\"b` {
+		t.Errorf("got line %+v", l)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

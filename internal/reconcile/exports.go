@@ -25,7 +25,7 @@ import (
 // the file and the ledger have different currencies for a lead, the currency column contains both, as in
 // GBP/EUR, and the difference column is empty.
 var Columns = []string{
-	"row", "finding", "problem", "lead_id", "partner_id", "file_amount", "ledger_amount", "difference", "currency", "received_at", "resolved_by", "resolved_at", "note",
+	"row", "finding", "problem", "lead_id", "partner_id", "file_amount", "ledger_amount", "difference", "currency", "received_at", "resolved_by", "resolved_at", "note", "partner_reference", "sub_id",
 }
 
 const exportBatchSize = 2000
@@ -116,7 +116,8 @@ func (l *Line) record(into []string) []string {
 	}
 	fileAmount, ledgerAmount, difference, currency := l.amounts()
 	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), fileAmount, ledgerAmount, difference, currency,
-		received, csvcell.Escape(l.ResolvedBy), resolved, csvcell.Escape(l.Note))
+		received, csvcell.Escape(l.ResolvedBy), resolved, csvcell.Escape(l.Note),
+		csvcell.Escape(l.Lead.PartnerReference), csvcell.Escape(l.Lead.SubID))
 }
 
 func (l *Line) amounts() (fileAmount, ledgerAmount, difference, currency string) {

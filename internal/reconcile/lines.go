@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
@@ -69,13 +70,9 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	return all, newer, older, nil
 }
 
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // The function page reads a page of lines, and one more line if there is another page. If q.Before is
 // set, the lines are in descending order.
-func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
+func page(ctx context.Context, from postgres.Querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
 		args = append(args, arg)
@@ -103,7 +100,30 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 		return nil, postgres.Translate(err)
 	}
 	all, err := pgx.CollectRows(rows, scanLine)
+	if err == nil {
+		err = setLeadTexts(ctx, from, all)
+	}
 	return all, postgres.Translate(err)
+}
+
+// setLeadTexts sets the texts of the leads of lines. It omits leads that do not belong to the file's partner.
+func setLeadTexts(ctx context.Context, from postgres.Querier, lines []Line) error {
+	var ids []uuid.UUID
+	for _, l := range lines {
+		if l.LeadID != nil && l.AccountID != nil {
+			ids = append(ids, *l.LeadID)
+		}
+	}
+	texts, err := leads.ReadTexts(ctx, from, ids)
+	if err != nil {
+		return err
+	}
+	for i := range lines {
+		if l := &lines[i]; l.LeadID != nil && l.AccountID != nil {
+			l.Lead = texts[*l.LeadID]
+		}
+	}
+	return nil
 }
 
 // OpenLines returns the number of unresolved lines for each finding that can be resolved.

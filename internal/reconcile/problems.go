@@ -19,6 +19,7 @@ const (
 	problemLeadBlanks = "lead_id_blanks"
 	problemLeadPrefix = "lead_id_prefix"
 	problemLeadLength = "lead_id_length"
+	problemReference  = "reference_repeated"
 	problemFormula    = "formula"
 	problemNoAmount   = "amount_missing"
 	problemAmount     = "amount"
@@ -40,7 +41,8 @@ var problemWords = map[string]string{
 	problemNoLead:     "The leadId is missing. Enter the leadId from the API response.",
 	problemLead:       "The leadId contains an invalid character. Enter the leadId from the API response.",
 	problemLeadBlanks: "The leadId contains spaces. Remove them.",
-	problemLeadPrefix: "This is not a leadId. A leadId starts with ld_.",
+	problemLeadPrefix: "This is neither a leadId, which starts with ld_, nor the reference of a lead near this period.",
+	problemReference:  "Several leads have this reference. Enter the leadId.",
 	problemLeadLength: "The leadId has the wrong length. It must have 26 letters and digits after ld_.",
 	problemFormula:    "The cell contains a formula. Save the file with values only.",
 	problemNoAmount:   "The amount is missing. Enter 0 if the lead earned nothing.",

@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
@@ -203,9 +204,10 @@ func (r *Result) Counts() map[models.Finding]int64 {
 // Line is a line of a result with its newest resolution.
 type Line struct {
 	models.ReconciliationLine
-	Account          string // identifier of the lead's account
-	OtherPartner     string // slug of the other partner that owns the lead, or ""
-	Note, ResolvedBy string // "" if the line has not been resolved
+	Account          string      // identifier of the lead's account
+	Lead             leads.Texts // zero if the lead does not belong to the partner
+	OtherPartner     string      // slug of the other partner that owns the lead, or ""
+	Note, ResolvedBy string      // "" if the line has not been resolved
 	ResolvedAt       time.Time
 }
 

@@ -67,17 +67,19 @@ func TestResolveAndExport(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
 		t.Errorf("got unresolved lines %+v and error %v, want line 2", left, err)
 	}
+	// The reference of another partner's lead is not shown.
+	o.DB.Exec(t, `UPDATE leads SET partner_reference = 'click-1', sub_id = '=mail' WHERE id = ANY ($1)`, []uuid.UUID{one, theirs})
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
-		"row,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note",
-		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right",
+		"row,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note,partner_reference,sub_id",
+		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right,click-1,'=mail",
 			leadID(one), decimal(price-150), decimal(price), received, at),
-		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,", leadID(two), decimal(price), received),
-		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,", leadID(theirs)),
-		fmt.Sprintf("5,duplicate,first_row=2,%s,,2.00,,,GBP,,,,", leadID(one)),
-		"6,unreadable,lead_id_prefix,,,,,,,,,,",
-		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,", leadID(missing), decimal(price), received), "",
+		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,,,", leadID(two), decimal(price), received),
+		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,,,", leadID(theirs)),
+		fmt.Sprintf("5,duplicate,first_row=2,%s,,2.00,,,GBP,,,,,,", leadID(one)),
+		"6,unreadable,lead_id_prefix,,,,,,,,,,,,",
+		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,,,", leadID(missing), decimal(price), received), "",
 	}, "\n")
 	if text := csvOf(t, o, scope.Everywhere, got.ID, ""); text != want {
 		t.Errorf("CSV:\n%s\nwant:\n%s", text, want)

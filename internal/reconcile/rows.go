@@ -5,19 +5,22 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payload"
 )
 
 // entry is a parsed row. If problem is not "", the other fields may be zero.
 type entry struct {
-	row      int
-	lead     uuid.UUID // uuid.Nil if it cannot be read
-	minor    int64
-	currency money.Currency
-	problem  string
+	row       int
+	lead      uuid.UUID // uuid.Nil if it cannot be read
+	reference string    // the lead's partner reference, if the row contains one instead of a leadId
+	minor     int64
+	currency  money.Currency
+	problem   string
 }
 
 type reader struct {
@@ -57,7 +60,11 @@ func (r *reader) next() (e entry, err error) {
 	if e.problem != "" {
 		return e, nil
 	}
-	if e.lead, e.problem = parseLead(row.cells[r.lead]); e.problem != "" {
+	e.lead, e.problem = parseLead(row.cells[r.lead])
+	if text := strings.TrimSpace(row.cells[r.lead]); e.problem == problemLeadPrefix && payload.IsTag(text, payload.MaxReference) {
+		e.reference, e.problem = text, ""
+	}
+	if e.problem != "" {
 		return e, nil
 	}
 	var a amount
@@ -92,6 +99,7 @@ func readCode(text string) (money.Currency, string) {
 type copyReader struct {
 	from   *reader
 	line   int
+	refs   bool // a row has a partner reference
 	report func(rows int64)
 	buf    []byte
 	left   []byte
@@ -122,6 +130,7 @@ func (c *copyReader) fill() {
 			break
 		}
 		c.line++
+		c.refs = c.refs || e.reference != ""
 		c.buf = e.append(c.buf, c.line)
 	}
 	c.report(int64(c.line))
@@ -148,5 +157,7 @@ func (e *entry) append(b []byte, line int) []byte {
 		b = append(b, '\t')
 	}
 	b = append(b, e.problem...)
+	b = append(b, '\t')
+	b = append(b, strings.ReplaceAll(e.reference, `\`, `\\`)...)
 	return append(b, '\n')
 }

@@ -16,13 +16,31 @@ import (
 
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
 // listSQL creates a temporary table for the rows of the file. Postgres drops the table at the end of the
 // transaction.
-const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
+const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text, reference text) ON COMMIT DROP`
+
+// findReferencesSQL sets the leads of rows with a partner reference, which need not be unique. It looks for
+// leads whose ids are between @first and @end. The references are not stored.
+const findReferencesSQL = `
+WITH found AS (
+	SELECT partner_reference AS reference, min(id::text)::uuid AS lead_id, count(*) AS leads FROM leads
+	WHERE partner_id = @partner AND id >= @first AND id < @end AND partner_reference <> '' AND partner_reference IN (SELECT reference FROM list WHERE reference <> '') GROUP BY 1
+), resolved AS (
+	SELECT line, CASE WHEN leads = 1 THEN found.lead_id END AS lead_id,
+		CASE WHEN found.lead_id IS NULL THEN '` + problemLeadPrefix + `' WHEN leads > 1 THEN '` + problemReference + `' ELSE problem END AS problem
+	FROM list LEFT JOIN found USING (reference) WHERE reference <> ''
+)
+UPDATE list SET lead_id = r.lead_id, problem = r.problem, minor = CASE r.problem WHEN '' THEN minor END, currency = CASE r.problem WHEN '' THEN currency END
+FROM resolved r WHERE r.line = list.line`
+
+// referencePeriod is how far outside the compared period the leads of references may have been received.
+const referencePeriod = 31 * 24 * time.Hour
 
 // compareSQL writes one line for each row of the file, and one for each of the period's leads that is
 // not in the file. It returns the totals. It is a single statement, so that all of it sees the same
@@ -179,6 +197,13 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, re
 			return source.err
 		}
 		return postgres.Translate(err)
+	}
+	if source.refs {
+		first, end := quote.IDRange(r.PeriodFrom.Add(-referencePeriod), r.PeriodTo.Add(referencePeriod))
+		args := pgx.NamedArgs{"partner": r.PartnerID, "first": first, "end": end}
+		if _, err := tx.Exec(ctx, findReferencesSQL, postgres.PlanEachTime, args); err != nil {
+			return postgres.Translate(err)
+		}
 	}
 	_, err := tx.Exec(ctx, `ANALYZE list`)
 	return postgres.Translate(err)
