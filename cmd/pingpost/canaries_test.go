@@ -28,7 +28,7 @@ const (
 	canaryPost  = `{"transactionId":"$TX","contact":{"name":"canary-name","email":"` + canaryEmail + `","phone":"020 7946 0777"},
 		"location":{"address":"canary-address","postcode":"SW1A 7CN"},"notes":"canary-notes","answers":{"canary-question":"canary-answer"},
 		"consent":{"acknowledged":true,"disclosureText":"canary-disclosure","recipientHash":"cafe0777cafe0777cafe0777cafe0777cafe0777cafe0777cafe0777cafe0777",
-			"thirdPartyFormCertUrl":"https://example.com/canary-certificate","thirdPartyLeadId":"canary-third-party"}}`
+			"thirdPartyFormCertUrl":"https://example.com/canary-certificate","thirdPartyLeadId":"canary-third-party"},"reference":"canary-click","subId":"canary-sub"}`
 )
 
 var (
@@ -36,7 +36,7 @@ var (
 	encryptedCanaries = []string{"Canary-Email", "canary-name", "7946 0777", "+442079460777", "canary-address", "canary-notes", "canary-question", "canary-answer"}
 	// plainCanaries are stored as text until the lead is erased.
 	plainCanaries = []string{
-		"SW1A 6CN", "SW1A 7CN", "canary-urgency", "canary-job", "canary-budget", "canary-disclosure", "cafe0777cafe0777", "canary-certificate", "canary-third-party",
+		"SW1A 6CN", "SW1A 7CN", "canary-urgency", "canary-job", "canary-budget", "canary-disclosure", "cafe0777cafe0777", "canary-certificate", "canary-third-party", "canary-click", "canary-sub",
 		"canary-evidence", "canary-decision", "canary-adjustment", "canary-resolution", "canary-reveal",
 	}
 	// rejectedCanaries are only in requests that were rejected.

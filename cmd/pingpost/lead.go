@@ -42,6 +42,8 @@ type leadView struct {
 	Sandbox       bool             `json:"sandbox"`
 	Partner       string           `json:"partner"`
 	PartnerID     string           `json:"partnerId"` // the account's identifier, as in a post
+	Reference     string           `json:"reference,omitempty"`
+	SubID         string           `json:"subId,omitempty"`
 	Industry      string           `json:"industry"`
 	Country       string           `json:"country"`
 	Payout        string           `json:"payout"`
@@ -89,7 +91,7 @@ func viewLead(l leads.Details) (v leadView, err error) {
 	}
 	v = leadView{
 		LeadID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, State: l.State, Sandbox: l.Sandbox,
-		Partner: l.PartnerName, PartnerID: l.Identifier, Industry: l.Industry, Country: l.Country,
+		Partner: l.PartnerName, PartnerID: l.Identifier, Reference: l.PartnerReference, SubID: l.SubID, Industry: l.Industry, Country: l.Country,
 		Payout: money.Amount{Minor: l.PriceMinor, Currency: currency}.Decimal(), Currency: l.Currency, ReceivedAt: l.ReceivedAt,
 	}
 	if l.KeyWrapper != "" {
@@ -107,7 +109,7 @@ func (v leadView) print(w io.Writer) error {
 		state += ", sandbox"
 	}
 	rows := [][]any{
-		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"industry", v.Industry},
+		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"reference", v.Reference}, {"subId", v.SubID}, {"industry", v.Industry},
 		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
 		{"key", v.keyText()},
 	}

@@ -41,6 +41,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			ID: id.Format(id.Lead, l.ID), State: string(l.State), Sandbox: l.Sandbox,
 			PartnerID: id.Format(id.Partner, l.PartnerID), PartnerName: l.PartnerName,
 			AccountID: id.Format(id.Account, l.AccountID), Account: l.Identifier,
+			Reference: l.PartnerReference, SubID: l.SubID,
 			Industry: l.Industry, Country: l.Country, RateCardVersion: l.CardVersion,
 			Price: amount(r, l.PriceMinor, l.Currency),
 		},

@@ -74,7 +74,7 @@ func (r rig) post(t *testing.T) uuid.UUID {
 	}
 	r.Time.Advance(time.Minute)
 	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"canary@example.com","contact":{"name":"Canary Name"},"notes":"canary notes",
-		"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04","disclosureText":"I agree","recipientHash":%q,"thirdPartyFormCertUrl":"https://cert.example.com/1","thirdPartyLeadId":"third-1"}}`,
+		"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04","disclosureText":"I agree","recipientHash":%q,"thirdPartyFormCertUrl":"https://cert.example.com/1","thirdPartyLeadId":"third-1"},"reference":"click-1","subId":"mail"}`,
 		q.TransactionID, r.Required.Accounts[0].Identifier, strings.Repeat("ab", 32))
 	lead, err := in.Post(t.Context(), intake.PostRequest{
 		ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
@@ -177,7 +177,7 @@ func TestCreate(t *testing.T) {
 	}
 	v := r.verify(t, content)
 	d := v.Document
-	if d.Lead.ID != name || d.Lead.Account != r.Required.Accounts[0].Identifier || d.Lead.Price == nil || d.Lead.Price.Currency != "GBP" || d.CreatedBy != "fay@example.com" {
+	if d.Lead.ID != name || d.Lead.Reference != "click-1" || d.Lead.SubID != "mail" || d.Lead.Account != r.Required.Accounts[0].Identifier || d.Lead.Price == nil || d.Lead.Price.Currency != "GBP" || d.CreatedBy != "fay@example.com" {
 		t.Errorf("got lead %+v by %s", d.Lead, d.CreatedBy)
 	}
 	if !d.Times.ReceivedAt.Equal(d.Times.PingedAt.Add(time.Minute)) || !d.Times.QuoteExpiresAt.Equal(d.Times.PingedAt.Add(15*time.Minute)) {

@@ -78,7 +78,7 @@ func (e Erasure) Check() (Erasure, error) {
 }
 
 // Erase deletes the personal data of a lead: its contact record and key, lookup digests, postcodes, the
-// details of its consent, the ping, and the notes about it. The ledger does not change. Erase works in
+// partner's reference and subId, the details of its consent, the ping, and the notes about it. The ledger does not change. Erase works in
 // three steps. It commits the erasure as pending, together with its audit event. It then adds an entry
 // to the erasure journal. After that, it deletes the data.
 //

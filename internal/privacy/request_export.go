@@ -53,6 +53,8 @@ type leadData struct {
 	Country    string         `json:"country"`
 	Urgency    string         `json:"urgency"`
 	Postcode   string         `json:"postcode,omitempty"`
+	Reference  string         `json:"reference,omitempty"` // the partner's own ID of the lead
+	SubID      string         `json:"subId,omitempty"`
 	Erasing    bool           `json:"erasing,omitempty"`  // the erasure is not finished
 	ErasedAt   *time.Time     `json:"erasedAt,omitempty"` // the consent can be stored for longer
 	Contact    *leads.Contact `json:"contact,omitempty"`  // missing if it was erased or is damaged
@@ -361,7 +363,7 @@ func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) 
 	}
 }
 
-const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
+const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), l.partner_reference, l.sub_id, e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
 		c.lead_id IS NOT NULL, c.acknowledged_at, c.acknowledged_text, coalesce(d.text, c.disclosure_text), d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
@@ -388,14 +390,14 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 		var lead uuid.UUID
 		var keepsConsent, hasConsent bool
 		var c consentData
-		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Erasing, &l.ErasedAt,
+		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Reference, &l.SubID, &l.Erasing, &l.ErasedAt,
 			&keepsConsent, &hasConsent, &c.AcknowledgedAt, &c.AcknowledgedText, &c.DisclosureText, &c.DisclosureReplacedAt, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
 		if hasConsent && keepsConsent {
 			l.Consent = &c
 		}
 		if l.Erasing {
-			l.Erasing, l.Postcode, l.Returns = l.ErasedAt == nil, "", nil
+			l.Erasing, l.Postcode, l.Reference, l.SubID, l.Returns = l.ErasedAt == nil, "", "", "", nil
 			return l, err
 		}
 		switch opened := contacts[lead]; {

@@ -331,6 +331,7 @@ func TestRequestsAtTheSameTime(t *testing.T) {
 
 type leadInExport struct {
 	LeadID, Source, Postcode string
+	Reference, SubID         string
 	ErasedAt                 *time.Time
 	Contact                  *leads.Contact
 	Consent                  struct{ AcknowledgedAtText, DisclosureText, CertificateURL, SourceLeadID string }
@@ -364,16 +365,17 @@ func TestAccessRequest(t *testing.T) {
 		t.Fatalf("got %+v", data)
 	}
 	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
-	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" {
+	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" || gone.Reference != "" || gone.SubID != "" {
 		t.Errorf("the erased lead: got %+v", gone)
 	}
 	got := data.Leads[1]
 	if got.Contact == nil || got.Contact.Email != "Ann.Example@example.com" || got.Contact.Address != "1 High Street" || got.Postcode != "SW1A 1AA" ||
-		got.Consent.AcknowledgedAtText != "2026-01-02T03:04" || got.Consent.DisclosureText != "Ann Example agrees" || got.Consent.SourceLeadID != "canary-third-party" ||
+		got.Reference != "canary-click" || got.SubID != "canary-sub" || got.Consent.AcknowledgedAtText != "2026-01-02T03:04" ||
+		got.Consent.DisclosureText != "Ann Example agrees" || got.Consent.SourceLeadID != "canary-third-party" ||
 		len(got.Returns) != 1 || got.Returns[0].Evidence != "canary-evidence" || len(got.Reveals) != 1 || got.Reveals[0].Field != "email" {
 		t.Errorf("got %+v", got)
 	}
-	for _, text := range []string{"Ann.Example@example.com", "Ring the bell", "2026-01-02T03:04", "Ann Example agrees", "canary-evidence"} {
+	for _, text := range []string{"Ann.Example@example.com", "Ring the bell", "2026-01-02T03:04", "Ann Example agrees", "canary-evidence", "canary-click", "canary-sub"} {
 		if !strings.Contains(string(files["data.html"]), text) {
 			t.Errorf("the page does not contain %q", text)
 		}

@@ -78,7 +78,7 @@ func (r rig) newPost(t *testing.T, text, body string) func() (intake.PostResult,
 	if err != nil || !q.Accepted {
 		t.Fatalf("ping: got %+v, %v", q, err)
 	}
-	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04","disclosureText":%q,"recipientHash":"abababababababababababababababababababababababababababababababab","thirdPartyFormCertUrl":"https://cert.example.com/canary","thirdPartyLeadId":"canary-third-party"}}`, q.TransactionID, r.Required.Accounts[0].Identifier, body, text)
+	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04","disclosureText":%q,"recipientHash":"abababababababababababababababababababababababababababababababab","thirdPartyFormCertUrl":"https://cert.example.com/canary","thirdPartyLeadId":"canary-third-party"},"reference":"canary-click","subId":"canary-sub"}`, q.TransactionID, r.Required.Accounts[0].Identifier, body, text)
 	return func() (intake.PostResult, error) {
 		return in.Post(t.Context(), intake.PostRequest{
 			ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),

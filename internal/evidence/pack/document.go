@@ -47,7 +47,9 @@ type Lead struct {
 	PartnerID       string  `json:"partnerId"`
 	PartnerName     string  `json:"partnerName"`
 	AccountID       string  `json:"accountId"`
-	Account         string  `json:"account"` // its identifier, which is "partnerId" in a post
+	Account         string  `json:"account"`             // its identifier, which is "partnerId" in a post
+	Reference       string  `json:"reference,omitempty"` // the partner's own ID of the lead
+	SubID           string  `json:"subId,omitempty"`
 	Industry        string  `json:"industry"`
 	Country         string  `json:"country"`
 	RateCardVersion int     `json:"rateCardVersion"`
