@@ -73,6 +73,8 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Received:      l.ReceivedAt,
 		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
 		Account:       l.Identifier,
+		Reference:     l.PartnerReference,
+		SubID:         l.SubID,
 		Timeline:      h.leadTimeline(k, l),
 		Consent:       consentView(k, l, erased),
 		Contact: view.Contact{

@@ -26,7 +26,9 @@ func TestLeadsList(t *testing.T) {
 	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
-	others := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.Industry, l.Country = "roofer", "DE" })
+	others := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) {
+		l.Industry, l.Country, l.PartnerReference, l.SubID = "roofer", "DE", "click-<7>", "mail"
+	})
 	b := s.SignedInAs(t, models.Finance)
 	all := map[string]models.Lead{"first": first, "trial": trial, "others": others}
 	for query, want := range map[string]string{
@@ -37,6 +39,10 @@ func TestLeadsList(t *testing.T) {
 		"industry=roofer":                              "others",
 		"country=de":                                   "others",
 		"state=sandbox":                                "trial",
+		"reference=click-%3C7%3E":                      "others",
+		"reference=click":                              "",
+		"sub_id=+mail":                                 "others",
+		"sub_id=mail&partner=harbour-leads":            "",
 		"state=delivered":                              "first others",
 		"state=returned":                               "",
 		"industry=zebra":                               "",
@@ -74,6 +80,9 @@ func TestLeadsList(t *testing.T) {
 		if p := b.Get(t, "/leads?"+query); !slices.Equal(p.Codes(), []string{want}) {
 			t.Errorf("%s: want a notice with code %s: %s", query, want, p.Text())
 		}
+	}
+	for _, path := range []string{"/leads", web.LeadURL(others.ID)} {
+		b.Get(t, path).Expect(t, path, http.StatusOK, "click-&lt;7&gt;", "mail")
 	}
 	if p := b.Get(t, web.PartnerURL(s.Harbour.ID)); !strings.Contains(p.Body, `href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`"`) {
 		t.Error("the partner's page does not link to its leads")

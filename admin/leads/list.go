@@ -49,13 +49,15 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		Partner:    web.Short(q.Get("partner")),
 		Account:    web.Short(q.Get("account")),
 		Country:    web.Short(q.Get("country")),
+		Reference:  web.Short(q.Get("reference")),
+		SubID:      web.Short(q.Get("sub_id")),
 		From:       web.Short(q.Get("from")),
 		To:         web.Short(q.Get("to")),
 		Industries: web.SelectOption(web.Labels(industries), q.Get("industry")),
 		States:     web.SelectOption(leadStates, q.Get("state")),
 		Leads:      h.leadRows(k, found.Rows),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"),
+			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "reference", "sub_id", "from", "to"),
 			ClearURL: "/leads",
 		},
 		ScannedTo: found.ScannedTo,
@@ -73,9 +75,12 @@ func (h *Handlers) leadsList(k *web.Request) error {
 // contains a notice for each partner or account that does not exist or that the user cannot see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
+		PartnerReference: web.SearchText(q, "reference"),
+
 		Industry: web.SearchText(q, "industry"),
 		Country:  strings.ToUpper(web.SearchText(q, "country")),
 		State:    web.SearchText(q, "state"),
+		SubID:    web.SearchText(q, "sub_id"),
 		Size:     LeadsPage,
 	}
 	query.Before, _ = leads.ParseCursor(q.Get("before")) // an invalid cursor means the first page
@@ -120,6 +125,9 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			Price:    l.Price,
 			Hidden:   !mayReadPrice(k, l.PartnerID),
 			States:   stateLabels(l.State == models.LeadErased, l.Sandbox, l.Returned),
+
+			Reference: l.PartnerReference,
+			SubID:     l.SubID,
 		})
 	}
 	return rows

@@ -198,6 +198,8 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),
 		RunState:   string(e.RunState),
 		Amount:     e.Amount(),
+		Reference:  e.PartnerReference,
+		SubID:      e.SubID,
 	}
 	if e.Kind == models.EntryReturn {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label

@@ -106,6 +106,9 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 			Account: e.Identifier,
 			Amount:  e.Amount(),
 			Note:    web.EntryNote(e),
+
+			Reference: e.PartnerReference,
+			SubID:     e.SubID,
 		}
 		if e.LeadID != nil {
 			one.Lead = id.Format(id.Lead, *e.LeadID)

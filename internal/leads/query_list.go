@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
 )
 
 // These are the values of Query.State.
@@ -24,6 +26,8 @@ type Query struct {
 	Partner, Account  uuid.UUID
 	Industry, Country string
 	State             string
+	PartnerReference  string
+	SubID             string
 	From, To          time.Time // delivery time; To is exclusive
 	Before, After     Cursor
 	Size              int
@@ -42,6 +46,13 @@ type Page struct {
 // page is full. If a filter has no index, List examines only a limited number of leads.
 func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
 	w := newWindow(sc, q)
+	if w.all && w.tagged() {
+		// The indexes begin with the partner.
+		if w.partners, err = o.allPartners(ctx); err != nil {
+			return page, err
+		}
+		w.all = false
+	}
 	if w.empty() {
 		return page, nil
 	}
@@ -103,18 +114,20 @@ func (q Query) rare() bool {
 }
 
 // window is the part of a query that an index can answer: the leads of all or some partners between two
-// positions, in ascending or descending order. The window includes its start but not its end.
+// positions, in ascending or descending order, with a partner reference or a subId. The window includes its
+// start but not its end.
 type window struct {
-	from, to Cursor
-	up       bool
-	all      bool
-	partners []uuid.UUID
+	from, to         Cursor
+	up               bool
+	all              bool
+	partners         []uuid.UUID
+	reference, subID string // "" for any
 }
 
 // newWindow returns the window of a query. For a page of newer leads, the window starts with the cursor.
 // For a page of older leads, it ends before the cursor.
 func newWindow(sc scope.Scope, q Query) window {
-	w := window{from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs()}
+	w := window{from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs(), reference: q.PartnerReference, subID: q.SubID}
 	if q.Partner != uuid.Nil {
 		w.all, w.partners = false, nil
 		if sc.Allows(q.Partner) {
@@ -134,6 +147,8 @@ func newWindow(sc scope.Scope, q Query) window {
 	}
 	return w
 }
+
+func (w window) tagged() bool { return w.reference != "" || w.subID != "" }
 
 func (w window) empty() bool {
 	return !w.all && len(w.partners) == 0 || w.from.compare(w.to) >= 0
@@ -164,4 +179,9 @@ func (o *Reader) split(ctx context.Context, w window) (parts []window, err error
 		parts = append(parts, part)
 	}
 	return parts, err
+}
+
+func (o *Reader) allPartners(ctx context.Context) (ids []uuid.UUID, err error) {
+	err = o.db.Gorm.WithContext(ctx).Model(&models.Partner{}).Pluck("id", &ids).Error
+	return ids, postgres.Translate(err)
 }

@@ -78,14 +78,14 @@ func (o *leadReader) list(t *testing.T, by *leads.Reader, sc scope.Scope, q lead
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
-	o.add(t, "a", o.Required, nil)
+	o.add(t, "a", o.Required, func(d *leads.Delivery) { d.Lead.PartnerReference, d.Lead.SubID = "click-1", "banner" })
 	o.add(t, "b", o.Off, func(d *leads.Delivery) { d.Lead.SecretID, d.Lead.HMACVerified, d.Lead.Industry = nil, false, "roofer" })
 	o.add(t, "c", o.Required, func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.Sandbox = o.Required.Accounts[1].ID, true })
 	o.returned(t, o.add(t, "d", o.Required, func(d *leads.Delivery) { d.Lead.Country = "DE" }), "accepted")
 	began := o.Time.Now()
 	o.erase(t, o.add(t, "e", o.Required, nil))
 	o.returned(t, o.add(t, "f", o.ReportOnly, nil), "open")
-	o.returned(t, o.add(t, "g", o.ReportOnly, nil), string(models.ReturnRejected))
+	o.returned(t, o.add(t, "g", o.ReportOnly, func(d *leads.Delivery) { d.Lead.PartnerReference, d.Lead.SubID = "click-1", "mail" }), string(models.ReturnRejected))
 	all, mine := scope.Everywhere, scope.Partners(o.Required.ID)
 	for name, c := range map[string]struct {
 		sc   scope.Scope
@@ -106,6 +106,15 @@ func TestListFilters(t *testing.T) {
 		"returned":                     {all, leads.Query{State: "returned"}, "d"},
 		"erased":                       {all, leads.Query{State: "erased"}, "e"},
 		"sandbox":                      {all, leads.Query{State: "sandbox"}, "c"},
+		"a reference":                  {all, leads.Query{PartnerReference: "click-1"}, "ga"},
+		"part of a reference":          {all, leads.Query{PartnerReference: "click"}, ""},
+		"a partner's reference":        {all, leads.Query{Partner: o.Required.ID, PartnerReference: "click-1"}, "a"},
+		"a reference in a scope":       {mine, leads.Query{PartnerReference: "click-1"}, "a"},
+		"a reference out of scope":     {mine, leads.Query{Partner: o.ReportOnly.ID, PartnerReference: "click-1"}, ""},
+		"a subId":                      {all, leads.Query{SubID: "mail"}, "g"},
+		"a subId and a reference":      {all, leads.Query{SubID: "mail", PartnerReference: "click-2"}, ""},
+		"a subId and a state":          {all, leads.Query{SubID: "mail", State: "delivered"}, "g"},
+		"a subId in a scope":           {mine, leads.Query{SubID: "mail"}, ""},
 		"an unknown state":             {all, leads.Query{State: "lost"}, ""},
 		"from a time":                  {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
 		"until a time":                 {all, leads.Query{To: began}, "cba"},

@@ -29,6 +29,8 @@ type Row struct {
 	State             models.LeadState
 	Sandbox           bool
 	Returned          bool
+	PartnerReference  string
+	SubID             string
 }
 
 // chosen returns the positions of the first leads in the window that match the query, in the order of
@@ -54,7 +56,7 @@ func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Curs
 }
 
 // rowsSQL selects the leads with the ids $1. All of these ids are between $2 and $3.
-const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
+const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox, l.partner_reference, l.sub_id,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
@@ -76,7 +78,7 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Row, err error) {
 		var currency string
 		err = row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.Identifier, &r.Industry, &r.Country,
-			&r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.Returned)
+			&r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.PartnerReference, &r.SubID, &r.Returned)
 		if err != nil {
 			return r, err
 		}
@@ -148,6 +150,12 @@ func (w window) conditions() *conditions {
 	c.and("l.id < %s", end)
 	c.limit(">=", w.from)
 	c.limit("<", w.to)
+	if w.reference != "" {
+		c.and("l.partner_reference = %s AND l.partner_reference <> ''", w.reference) // the index contains only such leads
+	}
+	if w.subID != "" {
+		c.and("l.sub_id = %s AND l.sub_id <> ''", w.subID)
+	}
 	return c
 }
 
