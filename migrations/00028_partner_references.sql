@@ -13,7 +13,8 @@ COMMENT ON COLUMN leads.sub_id IS 'The partner''s name for the source of the lea
 
 -- `pingpost migrate up` builds the indexes of existing partitions afterwards, without blocking posts.
 CREATE INDEX leads_by_partner_reference ON ONLY leads (partner_id, partner_reference, received_at, id) WHERE partner_reference <> '';
-CREATE INDEX leads_by_sub_id ON ONLY leads (partner_id, sub_id, received_at, id) WHERE sub_id <> '';
+-- The included columns are for totals by subId.
+CREATE INDEX leads_by_sub_id ON ONLY leads (partner_id, sub_id, received_at, id) INCLUDE (sandbox, currency, price_minor) WHERE sub_id <> '';
 
 -- +goose StatementBegin
 CREATE FUNCTION erase_partner_reference() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$

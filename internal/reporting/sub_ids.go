@@ -37,7 +37,8 @@ type SubIDReport struct {
 	TooMany bool
 }
 
-// subIDsSQL reads only leads with a subId. There is an index of them that begins with the partner.
+// subIDsSQL reads only leads with a subId. The index leads_by_sub_id contains all columns of leads that it
+// uses.
 var subIDsSQL = fmt.Sprintf(`WITH counted AS MATERIALIZED (
 	SELECT id, sub_id, currency, price_minor FROM leads
 	WHERE partner_id = $1 AND sub_id <> '' AND received_at >= $2 AND received_at < $3 AND id >= $4 AND id < $5 AND NOT sandbox LIMIT %[1]d + 1

@@ -2,6 +2,7 @@ package reporting_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -79,5 +82,21 @@ func TestSubIDsAreLimited(t *testing.T) {
 	got, err := reporting.NewReader(f.DB).SubIDs(t.Context(), scope.System, f.mine, reporting.LastSteps(now.Add(time.Millisecond), time.Hour, 3))
 	if err != nil || len(got.Rows) != reporting.MaxSubIDs || !got.More || got.TooMany {
 		t.Errorf("got %d rows, more %t, too many %t, error %v", len(got.Rows), got.More, got.TooMany, err)
+	}
+}
+
+// The query reads the index alone. Rows of leads are large, and most partners have no leads with a subId.
+func TestSubIDsReadOnlyTheIndex(t *testing.T) {
+	t.Parallel()
+	conn := testkit.Connect(t, openTraffic(t).AppURL)
+	if _, err := conn.Exec(t.Context(), `SET enable_seqscan = off; SET enable_bitmapscan = off`); err != nil {
+		t.Fatal(err)
+	}
+	from := testkit.StartTime().Add(-time.Hour)
+	first, end := quote.IDRange(from, testkit.StartTime())
+	var plan string
+	err := conn.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) "+reporting.SubIDsSQL, postgres.PlanEachTime, uuid.New(), from, testkit.StartTime(), first, end).Scan(&plan)
+	if err != nil || !strings.Contains(plan, `"Node Type": "Index Only Scan"`) || !strings.Contains(plan, "leads_20260101_partner_id_sub_id_") {
+		t.Errorf("got %v and this plan:\n%s", err, plan)
 	}
 }
