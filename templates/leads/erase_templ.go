@@ -71,7 +71,7 @@ func Erase(v EraseView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">This permanently erases the contact record and its key, the lookup digests, the postcodes, the details of the consent, the ping, and all notes about this lead. This cannot be undone.</p><p>The lead ID, the price, the ledger entries, and the fact and time of consent remain. If the lead is returned later, its contact data is no longer available for the decision.</p></div><form class=\"form\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"max-w-3xl mb-4\"><p class=\"mb-2\">This permanently erases the contact record and its key, the lookup digests, the postcodes, the partner's reference and subId, the details of the consent, the ping, and all notes about this lead. This cannot be undone.</p><p>The lead ID, the price, the ledger entries, and the fact and time of consent remain. If the lead is returned later, its contact data is no longer available for the decision.</p></div><form class=\"form\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
