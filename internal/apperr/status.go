@@ -1,20 +1,18 @@
 package apperr
 
-import "net/http"
-
 var statuses = map[Code]int{
-	Invalid:      http.StatusBadRequest,
-	Expired:      http.StatusBadRequest,
-	Unauthorized: http.StatusUnauthorized,
-	Forbidden:    http.StatusForbidden,
-	NotFound:     http.StatusNotFound,
-	Delivered:    http.StatusConflict,
-	Conflict:     http.StatusConflict,
-	Incomplete:   http.StatusRequestTimeout,
-	TooLarge:     http.StatusRequestEntityTooLarge,
-	TooMany:      http.StatusTooManyRequests,
-	Unavailable:  http.StatusServiceUnavailable,
-	Internal:     http.StatusInternalServerError,
+	Invalid:      400,
+	Expired:      400,
+	Unauthorized: 401,
+	Forbidden:    403,
+	NotFound:     404,
+	Delivered:    409,
+	Conflict:     409,
+	Incomplete:   408,
+	TooLarge:     413,
+	TooMany:      429,
+	Unavailable:  503,
+	Internal:     500,
 }
 
 // Status returns the HTTP status of the responses with this error.
@@ -22,5 +20,5 @@ func (e *Error) Status() int {
 	if status, ok := statuses[e.Code]; ok {
 		return status
 	}
-	return http.StatusInternalServerError
+	return statuses[Internal]
 }

@@ -132,7 +132,7 @@ var allowedImporters = map[string][]string{
 	"github.com/minio/minio-go/":    {"internal/journal"},
 	"github.com/pressly/goose":      {"migrations"},
 	"github.com/riverqueue/river":   {"internal/jobs", "migrations"},
-	"github.com/go-json-experiment": {"internal/payload", "internal/evidence", "api/docs"},
+	"github.com/go-json-experiment": {"internal/payload", "internal/evidence", "api", "api/docs"},
 	"github.com/go-jose/":           {"internal/evidence"},
 	"go.yaml.in/yaml/v4":            {"internal/yamldoc", "internal/config", "pricing_rules", "api/docs"},
 }

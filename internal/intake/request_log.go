@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +80,7 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 // recordPost counts an accepted post. It logs the post if it is a replay. A delivered post is found by its
 // lead, which contains the request ID.
 func (in *Intake) recordPost(r loggedRequest, result PostResult) {
-	r.Outcome, r.status, r.lead = result.Outcome, http.StatusOK, result.LeadID
+	r.Outcome, r.status, r.lead = result.Outcome, 200, result.LeadID
 	r.took = in.Clock.Now().Sub(r.at)
 	in.Traffic.Count(r.TrafficKey, r.at, r.took)
 	if result.Replayed {

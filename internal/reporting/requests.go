@@ -3,7 +3,6 @@ package reporting
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,7 +124,7 @@ const pingWindow = time.Minute
 // findPing searches the ping log. A request ID contains its time, so the search reads only the pings of
 // the minute after that time.
 func (in *Reader) findPing(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
-	r := Request{RequestID: request, Endpoint: "ping", Status: http.StatusOK}
+	r := Request{RequestID: request, Endpoint: "ping", Status: 200}
 	from := id.Time(request)
 	err := in.db.Pool.QueryRow(ctx, `SELECT issued_at, coalesce(partner_id, $4), outcome, duration_us FROM pings
 		WHERE issued_at >= $1 AND issued_at < $2 AND request_id = $3`,

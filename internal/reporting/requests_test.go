@@ -119,7 +119,10 @@ func TestRequestGroups(t *testing.T) {
 func TestFindPing(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
-	at := time.Now().UTC().Truncate(time.Millisecond)
+	at := testkit.StartTime()
+	if err := f.EnsurePingPartitions(t.Context(), at, 1); err != nil {
+		t.Fatal(err)
+	}
 	f.Exec(t, `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version,
 		request_id, duration_us) SELECT $1::timestamptz, $2, false, 1, 'GB', '', '', '', '', 'capped', 0, 'GBP', 1, $3, 42`, at, f.mine, id.New(at))
 	request := testkit.Value[uuid.UUID](t, f.Database, `SELECT request_id FROM pings`)
