@@ -125,7 +125,9 @@ var produced = map[string]func(producer) *httptest.ResponseRecorder{
 	"Priced warning": func(p producer) *httptest.ResponseRecorder {
 		return p.send(sharedPing, `{"industry":"plumber","postcode":"SW1A 1AA","country":"UK"}`)
 	},
-	"Delivered delivered": func(p producer) *httptest.ResponseRecorder { return p.post(p.Required, p.fresh(p.Required)) },
+	"Delivered delivered": func(p producer) *httptest.ResponseRecorder {
+		return p.post(p.Required, strings.Replace(p.fresh(p.Required), "{", `{"reference":"click-82514","subId":"search-ads",`, 1))
+	},
 	"Delivered sandbox": func(p producer) *httptest.ResponseRecorder {
 		fields := fmt.Sprintf(`{"partnerId":%q,"location":{"country":"UK"},`, p.Required.Accounts[1].Identifier)
 		return p.post(p.Required, strings.Replace(p.fresh(p.Required), "{", fields, 1))

@@ -15,12 +15,12 @@ import (
 func TestIndexesOfPartitionsAreBuiltWithoutBlockingPosts(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
-	upTo(t, owner, 25)
+	upTo(t, owner, 27)
 	posts, partner := testkit.Connect(t, d.AppURL), uuid.New()
 	exec(t, posts, `SELECT create_partitions('{leads, lead_keys, consents, lead_events}', 'month', '2026-01-02', '2026-02-02')`)
 	exec(t, posts, insertPartner, partner, "a-partner")
 	putLead(t, posts, partner, true, testkit.StartTime())
-	upTo(t, owner, 27)
+	upTo(t, owner, 28)
 	invalid := func() int {
 		return value[int](t, posts, `SELECT count(*) FROM pg_index JOIN pg_class ON oid = indexrelid WHERE NOT indisvalid`)
 	}
@@ -67,10 +67,10 @@ func TestIndexesOfPartitionsAreBuiltWithoutBlockingPosts(t *testing.T) {
 func TestNewPartitionsHaveIndexesThatAreNotBuiltYet(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
-	upTo(t, owner, 25)
+	upTo(t, owner, 27)
 	app := testkit.Connect(t, d.AppURL)
 	exec(t, app, `SELECT create_partitions('{leads}', 'month', '2026-01-02', '2026-01-02')`)
-	upTo(t, owner, 27)
+	upTo(t, owner, 28)
 	exec(t, app, `SELECT create_partitions('{leads}', 'month', '2026-02-02', '2026-02-02')`)
 	if n := value[int](t, app, `SELECT count(*) FROM pg_index WHERE indrelid = 'leads_20260201'::regclass AND indisvalid
 		AND pg_get_indexdef(indexrelid) ~ '\(partner_id, (partner_reference|sub_id), received_at, id\)'`); n != 2 {
