@@ -53,8 +53,7 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 	}
 }
 
-// recordRejection counts a rejected request and logs it. Incomplete requests are only counted
-// (decision 26).
+// recordRejection counts a rejected request and logs it.
 func (in *Intake) recordRejection(r loggedRequest, err error) {
 	f := apperr.As(err)
 	if f == nil {
@@ -72,9 +71,7 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 	}
 	r.took = in.Clock.Now().Sub(r.at)
 	in.Traffic.Count(r.TrafficKey, r.at, r.took)
-	if f.Code != apperr.Incomplete {
-		in.Traffic.log(r)
-	}
+	in.Traffic.log(r)
 }
 
 // recordPost counts an accepted post. It logs the post if it is a replay. A delivered post is found by its

@@ -15,9 +15,8 @@ import (
 )
 
 // TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. The service
-// counts them by endpoint and outcome, like other rejections. If the body is too large, it also
-// records a rejection with the request id for the partner that the base URL belongs to (decisions
-// 24 and 26).
+// counts them by endpoint and outcome, like other rejections, and logs them for the partner that the base
+// URL belongs to (decisions 24, 65).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -32,7 +31,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 				}
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
 				traffic[line]++
-				if base != "" && outcome != "incomplete" { // incomplete requests are not recorded (decision 26)
+				if base != "" {
 					rejections[line+" "+a.Header.Get("X-Request-Id")]++
 				}
 			}
