@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -15,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestJumpFindsLeadByRequestID uses the X-Request-Id of the response to a post to open a lead. This
-// works only for the request that delivered the lead.
-func TestJumpFindsLeadByRequestID(t *testing.T) {
+// TestJumpFindsRequests finds each request by the X-Request-Id of its response, whatever its outcome. For the
+// request that delivered a lead, it opens the lead.
+func TestJumpFindsRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	p := n.NewPartner(t, "harbour", models.SigningRequired)
@@ -26,6 +27,7 @@ func TestJumpFindsLeadByRequestID(t *testing.T) {
 	first := n.Post(t, p, body)
 	n.Manual.Advance(time.Second)
 	retry, rejected := n.Post(t, p, body), n.Post(t, p, "{}")
+	ping := n.Do(t, node.Request{Path: p.Base() + "/api/lead/ping", Body: node.MinimalPing})
 	if first.Status != http.StatusOK || retry.Header.Get("Idempotent-Replayed") != "true" ||
 		rejected.Status != http.StatusBadRequest {
 		t.Fatal(first.Status, retry.Status, rejected.Status)
@@ -54,21 +56,35 @@ func TestJumpFindsLeadByRequestID(t *testing.T) {
 		return page.StatusCode == http.StatusOK
 	})
 	lead := "/leads/" + node.Decode[node.Delivered](t, first).LeadID
-	for name, want := range map[string]struct {
-		request, location string
-		status            int
+	requests := "/partners/" + id.Format(id.Partner, p.ID) + "/requests/"
+	for name, c := range map[string]struct {
+		of       node.Answer
+		location string
 	}{
-		"delivered":                {first.Header.Get("X-Request-Id"), lead, http.StatusSeeOther},
-		"delivered, in lower case": {strings.ToLower(first.Header.Get("X-Request-Id")), lead, http.StatusSeeOther},
-		"retry":                    {retry.Header.Get("X-Request-Id"), "", http.StatusNotFound},
+		"delivered": {first, lead},
+		"retry":     {retry, requests + retry.Header.Get("X-Request-Id")},
+		"rejected":  {rejected, requests + rejected.Header.Get("X-Request-Id")},
+		"ping":      {ping, requests + ping.Header.Get("X-Request-Id")},
 	} {
-		got, err := client.Get(n.Admin + "/jump?q=" + url.QueryEscape(want.request))
+		request := c.of.Header.Get("X-Request-Id")
+		for _, text := range []string{request, strings.ToLower(request)} {
+			// Requests and pings are written in the background.
+			testkit.Eventually(t, node.Patience, name+" is found", func() bool {
+				got, err := client.Get(n.Admin + "/jump?q=" + url.QueryEscape(text))
+				if err != nil {
+					return false
+				}
+				got.Body.Close()
+				return got.StatusCode == http.StatusSeeOther && got.Header.Get("Location") == c.location
+			})
+		}
+		page, err := client.Get(n.Admin + c.location)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.Body.Close()
-		if got.StatusCode != want.status || got.Header.Get("Location") != want.location {
-			t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, got.Header.Get("Location"), want.status, want.location)
+		page.Body.Close()
+		if page.StatusCode != http.StatusOK {
+			t.Errorf("%s: its page has status %d", name, page.StatusCode)
 		}
 	}
 }
