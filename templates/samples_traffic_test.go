@@ -73,7 +73,6 @@ func partnerTraffic() map[string]templ.Component {
 		Requests: []partnersview.RequestRow{
 			{
 				At:        ago(20 * time.Second),
-				Kind:      "bad",
 				Outcome:   "Post: wrong signature",
 				Account:   "harbour-trial",
 				Secret:    "Signed with secret “first secret” (pp_…9f3K), which was no longer valid.",
@@ -83,7 +82,6 @@ func partnerTraffic() map[string]templ.Component {
 			},
 			{
 				At:        ago(9 * time.Minute),
-				Kind:      "bad",
 				Outcome:   "Ping: missing or invalid field",
 				Fix:       "The partner must fix the listed fields. The API response describes each error.",
 				Fields:    []string{"industry", "consent.capturedAt", "phone"},
@@ -91,7 +89,7 @@ func partnerTraffic() map[string]templ.Component {
 				Count:     "1",
 			},
 			{
-				At: ago(3 * time.Hour), Kind: "good", Outcome: "Post: replayed", Count: "3", First: ago(4 * time.Hour),
+				At: ago(3 * time.Hour), Outcome: "Post: replayed", Count: "3", First: ago(4 * time.Hour),
 				RequestID: ui.Link{Label: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9", URL: harbour + "/requests/rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
 			},
 		},

@@ -75,13 +75,12 @@ func (h *Handlers) leadsList(k *web.Request) error {
 // contains a notice for each partner or account that does not exist or that the user cannot see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
+		Industry:         web.SearchText(q, "industry"),
+		Country:          strings.ToUpper(web.SearchText(q, "country")),
+		State:            web.SearchText(q, "state"),
 		PartnerReference: web.SearchText(q, "reference"),
-
-		Industry: web.SearchText(q, "industry"),
-		Country:  strings.ToUpper(web.SearchText(q, "country")),
-		State:    web.SearchText(q, "state"),
-		SubID:    web.SearchText(q, "sub_id"),
-		Size:     LeadsPage,
+		SubID:            web.SearchText(q, "sub_id"),
+		Size:             LeadsPage,
 	}
 	query.Before, _ = leads.ParseCursor(q.Get("before")) // an invalid cursor means the first page
 	query.After, _ = leads.ParseCursor(q.Get("after"))

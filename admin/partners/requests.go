@@ -75,7 +75,7 @@ func (h *Handlers) listRequests(k *web.Request, p models.Partner, f reporting.Re
 		return err
 	}
 	for _, r := range found.Requests {
-		v.Requests = append(v.Requests, requestRow(r, names, v))
+		v.Requests = append(v.Requests, requestRow(r, names, v.CheckURL))
 	}
 	if n := len(found.Requests); n > 0 {
 		v.Pager = web.KeyPager(v.Head.URL, q, found.Newer, found.Older, found.Requests[0].ID, found.Requests[n-1].ID)
@@ -93,7 +93,7 @@ func (h *Handlers) groupRequests(k *web.Request, p models.Partner, f reporting.R
 		return err
 	}
 	for _, g := range groups {
-		row := requestRow(g.Request, names, v)
+		row := requestRow(g.Request, names, v.CheckURL)
 		row.Count = ui.Number(g.Count)
 		if g.Count > 1 {
 			row.First = g.First
@@ -125,11 +125,10 @@ func (h *Handlers) requestNames(k *web.Request, p models.Partner) (requestNames,
 	return names, err
 }
 
-func requestRow(r reporting.Request, names requestNames, v *view.PartnerRequestsView) view.RequestRow {
-	words, kind, _ := web.OutcomeLabel(r.Outcome)
+func requestRow(r reporting.Request, names requestNames, checkURL string) view.RequestRow {
+	words, _, _ := web.OutcomeLabel(r.Outcome)
 	row := view.RequestRow{
 		At:        r.At,
-		Kind:      kind,
 		Outcome:   ui.Sentence(r.Endpoint) + ": " + words,
 		Account:   names.accounts[r.Account].Identifier,
 		Fix:       web.RejectionReasons[r.Outcome].Fix,
@@ -140,7 +139,7 @@ func requestRow(r reporting.Request, names requestNames, v *view.PartnerRequests
 	if secret, ok := names.secrets[r.Secret]; ok && r.Outcome == wrongSignature {
 		row.Secret = "Signed with secret " + secretName(secret) + ", which was no longer valid."
 	} else if r.Outcome == wrongSignature {
-		row.CheckURL = v.CheckURL
+		row.CheckURL = checkURL
 	}
 	return row
 }
@@ -203,28 +202,31 @@ func (h *Handlers) requestPage(k *web.Request) error {
 			v.Lead.URL = "/leads/" + v.Lead.Label
 		}
 	}
-	return h.nameRequest(k, p, r, &v)
+	if err := h.nameRequest(k, p, r, &v); err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, view.PartnerRequest(v))
 }
 
-// nameRequest fills in the account and the secret of a request, and shows its page.
+// nameRequest fills in the account and the secret of a request.
 func (h *Handlers) nameRequest(k *web.Request, p models.Partner, r reporting.Request, v *view.PartnerRequestView) error {
 	names, err := h.requestNames(k, p)
 	if err != nil {
 		return err
 	}
 	v.Account = names.accounts[r.Account].Identifier
-	if secret, ok := names.secrets[r.Secret]; ok {
-		v.Secret = secretName(secret)
-		if r.Outcome == wrongSignature {
-			end, by, err := h.Partners.SecretEnd(k.R.Context(), secret)
-			if err != nil {
-				return err
-			}
-			v.Secret += secretEndText(secret, end, by)
-			v.Fix = "Sign with a valid secret. If the partner has none, create one."
-		}
+	secret, ok := names.secrets[r.Secret]
+	if !ok {
+		return nil
 	}
-	return k.Show(http.StatusOK, view.PartnerRequest(*v))
+	v.Secret = secretName(secret)
+	if r.Outcome != wrongSignature {
+		return nil
+	}
+	end, by, err := h.Partners.SecretEnd(k.R.Context(), secret)
+	v.Secret += secretEndText(secret, end, by)
+	v.Fix = "Sign with a valid secret. If the partner has none, create one."
+	return err
 }
 
 func secretEndText(s models.SigningSecret, end time.Time, by string) string {

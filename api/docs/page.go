@@ -309,9 +309,9 @@ func industryGroups(taxonomy *pricingrules.Taxonomy) []industryGroup {
 	var groups []industryGroup
 	for _, c := range taxonomy.Categories() {
 		group := industryGroup{ID: c.Slug, Name: c.Name}
-		for _, one := range taxonomy.Industries() {
-			if one.Category == c.Slug {
-				group.Industries = append(group.Industries, one)
+		for _, industry := range taxonomy.Industries() {
+			if industry.Category == c.Slug {
+				group.Industries = append(group.Industries, industry)
 			}
 		}
 		groups = append(groups, group)

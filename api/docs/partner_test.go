@@ -120,8 +120,8 @@ func TestPagesListIndustriesWithNumbers(t *testing.T) {
 	if len(industries) != 336 {
 		t.Errorf("got %d industries", len(industries))
 	}
-	for _, one := range industries {
-		row := "\n" + one.Slug + " " + strconv.Itoa(one.TermID) + "\n"
+	for _, industry := range industries {
+		row := "\n" + industry.Slug + " " + strconv.Itoa(industry.TermID) + "\n"
 		if !strings.Contains(partner, row) || !strings.Contains(general, row) {
 			t.Errorf("a page lacks %q", row)
 		}

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -56,8 +57,11 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	b = appendText(b, q.Price.Currency.String())
 	b = appendInt32(b, int32(q.CardVersion))
 	b = appendUUID(b, p.Request)
-	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
+	return appendInt32(b, microseconds(p.Took))
 }
+
+// microseconds returns a duration for a column duration_us, which holds at most 35 minutes.
+func microseconds(d time.Duration) int32 { return int32(min(d.Microseconds(), math.MaxInt32)) }
 
 // shortened cuts free text to at most 64 bytes, to limit the size of a row.
 func shortened(s string) string {

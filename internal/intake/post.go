@@ -38,30 +38,30 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 // post reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
 // even if it returns an error, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
-	p, err := in.readPost(req, in.Directory.Get(), start)
+	parsed, err := in.readPost(req, in.Directory.Get(), start)
 	if err != nil {
-		return PostResult{}, owner{base: p.base}, err
+		return PostResult{}, owner{base: parsed.base}, err
 	}
-	who, err := in.authenticate(ctx, p)
+	who, err := in.authenticate(ctx, parsed)
 	if err != nil {
 		return PostResult{}, who, err
 	}
-	ours := authenticated{p, who}
+	p := authenticated{parsed, who}
 	if p.payloadErr == nil && p.quoteErr == nil {
-		ours.payload.Complete(ours.leadCountry(), p.quote.IssuedAt())
+		p.payload.Complete(p.leadCountry(), p.quote.IssuedAt())
 	}
-	if err := ours.validate(); err != nil {
-		result, err := in.findReplay(ctx, ours, err)
+	if err := p.validate(); err != nil {
+		result, err := in.findReplay(ctx, p, err)
 		return result, who, err
 	}
-	result, err := in.deliver(ctx, ours)
+	result, err := in.deliver(ctx, p)
 	switch {
 	case errors.Is(err, leads.ErrInactiveSecret):
 		err = signing.ErrSignature.WithReason(string(models.OutcomeInactive))
 	case errors.Is(err, leads.ErrInactive) && who.secret == nil:
 		err = in.rejectUnsigned(who)
 	case errors.Is(err, leads.ErrInactive):
-		err = ours.inactive()
+		err = p.inactive()
 	}
 	return result, who, err
 }

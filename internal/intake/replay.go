@@ -79,14 +79,14 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 // same as in the first post, it gets the first result again. Otherwise it gets a 409, with the lead if it
 // is a signed post of the same partner (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
-	ours := receipt.PartnerID == p.owner.account.Partner.ID
+	own := receipt.PartnerID == p.owner.account.Partner.ID
 	switch {
-	case ours && in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest):
+	case own && in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest):
 		result.Replayed = true
 		return result.withReceipt(receipt), nil
 	case p.owner.secret == nil:
 		return PostResult{}, errDeliveredUnsigned
-	case ours:
+	case own:
 		return PostResult{}, withLead(errDelivered, receipt)
 	}
 	return PostResult{}, errDeliveredByOther

@@ -69,8 +69,7 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 	if f.LeadID != "" {
 		r.lead, _ = id.Parse(id.Lead, f.LeadID)
 	}
-	r.took = in.Clock.Now().Sub(r.at)
-	in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	in.count(&r)
 	in.Traffic.log(r)
 }
 
@@ -78,9 +77,14 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 // lead, which contains the request ID.
 func (in *Intake) recordPost(r loggedRequest, result PostResult) {
 	r.Outcome, r.status, r.lead = result.Outcome, 200, result.LeadID
-	r.took = in.Clock.Now().Sub(r.at)
-	in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	in.count(&r)
 	if result.Replayed {
 		in.Traffic.log(r)
 	}
+}
+
+// count sets the duration of a request, which ends now, and counts it.
+func (in *Intake) count(r *loggedRequest) {
+	r.took = in.Clock.Now().Sub(r.at)
+	in.Traffic.Count(r.TrafficKey, r.at, r.took)
 }

@@ -15,7 +15,7 @@ var requestColumns = []string{
 func (r *loggedRequest) row() []any {
 	return []any{
 		r.Partner, r.kind, r.at, r.id, r.Endpoint, nullable(r.Account), nullable(r.Secret), nullable(r.lead), r.Outcome,
-		r.status, string(r.code), r.message, r.detail, append([]string{}, r.fields...), min(r.took.Microseconds(), 1<<31-1),
+		r.status, string(r.code), r.message, r.detail, append([]string{}, r.fields...), microseconds(r.took),
 	}
 }
 

@@ -93,12 +93,11 @@ func (p *Post) Complete(country string, pinged time.Time) {
 	c := &p.Contact
 	c.PhoneE164, _ = E164(c.Phone, country)
 	if c.PhoneFlagged() {
-		p.Warnings = append(p.Warnings, Warning{Code: PhoneNotNormalised, Path: c.PhonePath,
-			Message: "is not a valid phone number in its country, so it was stored as sent. " +
-				"Check it, and send it with a plus sign and the country code"})
+		p.warn(PhoneNotNormalised, c.PhonePath, "is not a valid phone number in its country, so it was stored as sent. "+
+			"Check it, and send it with a plus sign and the country code")
 	}
 	if code, message := DoubtfulConsentTime(p.Consent.AcknowledgedText != "", p.Consent.AcknowledgedAt, pinged); code != "" {
-		p.Warnings = append(p.Warnings, Warning{Code: code, Path: []string{"consent", "acknowledgedAt"}, Message: message})
+		p.warn(code, []string{"consent", "acknowledgedAt"}, message)
 	}
 }
 

@@ -63,12 +63,12 @@ func (post *Post) inherit(name, sent string, ping quote.Tag) string {
 		return sent
 	}
 	if ping.Dropped {
-		post.warn(ValueIgnored, field{name: name},
+		post.warn(ValueIgnored, []string{name},
 			"of the ping was ignored, because it is not valid or too long for the transactionId. Send it in the post")
 	}
 	return ping.Value
 }
 
-func (post *Post) warn(code WarningCode, f field, message string) {
-	post.Warnings = append(post.Warnings, Warning{Code: code, Path: f.path(), Message: message})
+func (post *Post) warn(code WarningCode, path []string, message string) {
+	post.Warnings = append(post.Warnings, Warning{Code: code, Path: path, Message: message})
 }

@@ -37,7 +37,7 @@ func NewContract(document []byte) (*Contract, error) {
 	if _, err := load(document); err != nil {
 		return nil, err
 	}
-	document, err := strict(document)
+	document, err := applyExtensions(document)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,10 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// The function strict adds the rules in x-validation to the schemas of the OpenAPI document, and turns
-// the lists in x-extensible-enum and x-values into enums. If a field is only an alternative to another
-// field, strict removes its schema, because the service reads such a field only if the other one is
-// missing.
-func strict(document []byte) ([]byte, error) {
+// applyExtensions adds the rules in x-validation to the schemas of the OpenAPI document, and turns the lists
+// in x-extensible-enum and x-values into enums. If a field is only an alternative to another field, it
+// removes the schema of the field, because the service reads such a field only if the other one is missing.
+func applyExtensions(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
