@@ -57,7 +57,8 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		States:     web.SelectOption(leadStates, q.Get("state")),
 		Leads:      h.leadRows(k, found.Rows),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "reference", "sub_id", "from", "to"),
+			Filtered: web.IsFiltered(q,
+				"partner", "account", "industry", "country", "state", "reference", "sub_id", "from", "to"),
 			ClearURL: "/leads",
 		},
 		ScannedTo: found.ScannedTo,

@@ -20,7 +20,8 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 		}
 	}
 	if request, err := id.Parse(id.Request, text); err == nil {
-		if r, there, err := h.Reporting.FindRequest(k.R.Context(), sc, request); err == nil && there && r.Partner != uuid.Nil {
+		r, found, err := h.Reporting.FindRequest(k.R.Context(), sc, request)
+		if err == nil && found && r.Partner != uuid.Nil { // a ping to the shared base URL has no partner
 			return requestURL(r)
 		}
 	}

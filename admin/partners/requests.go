@@ -64,7 +64,9 @@ func requestsURL(partnerURL, outcome, view string) string {
 	return partnerURL + "?" + q.Encode()
 }
 
-func (h *Handlers) listRequests(k *web.Request, p models.Partner, f reporting.RequestFilter, v *view.PartnerRequestsView) error {
+func (h *Handlers) listRequests(
+	k *web.Request, p models.Partner, f reporting.RequestFilter, v *view.PartnerRequestsView,
+) error {
 	q := k.R.URL.Query()
 	found, err := h.Reporting.Requests(k.R.Context(), k.Scope, f, web.KeyPage(q))
 	if err != nil {
@@ -83,7 +85,9 @@ func (h *Handlers) listRequests(k *web.Request, p models.Partner, f reporting.Re
 	return nil
 }
 
-func (h *Handlers) groupRequests(k *web.Request, p models.Partner, f reporting.RequestFilter, v *view.PartnerRequestsView) error {
+func (h *Handlers) groupRequests(
+	k *web.Request, p models.Partner, f reporting.RequestFilter, v *view.PartnerRequestsView,
+) error {
 	groups, err := h.Reporting.RequestGroups(k.R.Context(), k.Scope, f)
 	if err != nil {
 		return err
@@ -209,7 +213,9 @@ func (h *Handlers) requestPage(k *web.Request) error {
 }
 
 // nameRequest fills in the account and the secret of a request.
-func (h *Handlers) nameRequest(k *web.Request, p models.Partner, r reporting.Request, v *view.PartnerRequestView) error {
+func (h *Handlers) nameRequest(
+	k *web.Request, p models.Partner, r reporting.Request, v *view.PartnerRequestView,
+) error {
 	names, err := h.requestNames(k, p)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ type Retention struct {
 
 func defaultRetention() Retention {
 	return Retention{
-		SandboxDays: 7, ExportsDays: 7, PingsDays: 90, RequestLogDays: 7, RequestLogRows: 10_000, TrafficDays: 400, RequestsDays: 365,
+		SandboxDays: 7, ExportsDays: 7, PingsDays: 90, RequestLogDays: 7, RequestLogRows: 10_000,
+		TrafficDays: 400, RequestsDays: 365,
 	}
 }
 

@@ -37,7 +37,8 @@ func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 		PartnerID: account.Partner.ID, AccountID: account.ID, Sandbox: account.Sandbox,
 		PriceMinor: q.Price.Minor, Currency: q.Price.Currency.String(), Industry: industry, TermID: q.TermID,
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,
-		QuotedPartner: nullable(q.Partner), QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode, QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
+		QuotedPartner: nullable(q.Partner), QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode,
+		QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
 		Country: p.leadCountry(), Postcode: cmp.Or(p.payload.Location.Postcode, q.Postcode),
 		PartnerReference: p.payload.Reference, SubID: p.payload.SubID,
 	}

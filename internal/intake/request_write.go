@@ -8,8 +8,8 @@ import (
 )
 
 var requestColumns = []string{
-	"partner_id", "kind", "at", "request_id", "endpoint", "account_id", "secret_id", "lead_id", "outcome", "status", "code",
-	"message", "detail", "fields", "duration_us",
+	"partner_id", "kind", "at", "request_id", "endpoint", "account_id", "secret_id", "lead_id", "outcome", "status",
+	"code", "message", "detail", "fields", "duration_us",
 }
 
 func (r *loggedRequest) row() []any {
@@ -29,7 +29,8 @@ func nullable(u uuid.UUID) *uuid.UUID {
 // trimRequests deletes all but the newest requests of each set.
 const trimRequests = `DELETE FROM api_requests r USING unnest($1::uuid[], $2::text[]) AS s(partner_id, kind)
 	WHERE r.partner_id = s.partner_id AND r.kind = s.kind AND r.id <= (
-		SELECT k.id FROM api_requests k WHERE k.partner_id = s.partner_id AND k.kind = s.kind ORDER BY k.id DESC OFFSET $3 LIMIT 1)`
+		SELECT k.id FROM api_requests k WHERE k.partner_id = s.partner_id AND k.kind = s.kind
+		ORDER BY k.id DESC OFFSET $3 LIMIT 1)`
 
 func (t *Traffic) writeRequests(ctx context.Context, q *requestQueue) error {
 	if q.size == 0 {

@@ -29,7 +29,9 @@ type wrongSignature struct {
 
 // newWrongSignature returns nil if the post was not rejected because of a wrong signature, or if there is
 // no room for it. The partner is nil if it is not known.
-func (in *Intake) newWrongSignature(req PostRequest, partner *partners.Partner, start time.Time, err error) *wrongSignature {
+func (in *Intake) newWrongSignature(
+	req PostRequest, partner *partners.Partner, start time.Time, err error,
+) *wrongSignature {
 	f := apperr.As(err)
 	if f == nil || f.Reason != signing.ErrSignature.Reason {
 		return nil

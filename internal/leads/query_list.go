@@ -127,7 +127,10 @@ type window struct {
 // newWindow returns the window of a query. For a page of newer leads, the window starts with the cursor.
 // For a page of older leads, it ends before the cursor.
 func newWindow(sc scope.Scope, q Query) window {
-	w := window{from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs(), reference: q.PartnerReference, subID: q.SubID}
+	w := window{
+		from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs(),
+		reference: q.PartnerReference, subID: q.SubID,
+	}
 	if q.Partner != uuid.Nil {
 		w.all, w.partners = false, nil
 		if sc.Allows(q.Partner) {

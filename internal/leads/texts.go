@@ -20,7 +20,8 @@ func ReadTexts(ctx context.Context, q postgres.Querier, ids []uuid.UUID) (map[uu
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := q.Query(ctx, `SELECT id, transaction_id, partner_reference, sub_id FROM leads WHERE id = ANY ($1) AND id >= $2 AND id <= $3`,
+	rows, err := q.Query(ctx, `SELECT id, transaction_id, partner_reference, sub_id FROM leads
+		WHERE id = ANY ($1) AND id >= $2 AND id <= $3`,
 		postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare), slices.MaxFunc(ids, id.Compare))
 	if err != nil {
 		return nil, err

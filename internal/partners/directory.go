@@ -194,7 +194,8 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 		}
 		for _, q := range []*gorm.DB{
 			tx.Order("id").Find(&partners), tx.Order("id").Find(&accounts), tx.Find(&prices),
-			tx.Where("(state = ? OR revoked_at > ?) AND (expires_at IS NULL OR expires_at > ?)", models.SecretActive, ended, ended).
+			tx.Where("state = ? OR revoked_at > ?", models.SecretActive, ended).
+				Where("expires_at IS NULL OR expires_at > ?", ended).
 				Order("created_at DESC, id DESC").Find(&secrets),
 		} {
 			if q.Error != nil {
@@ -247,7 +248,8 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	if err != nil {
 		// Skip the row. An error would prevent this node from loading any other changes.
 		if row.State == models.SecretActive {
-			d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
+			d.unreadSecrets = append(d.unreadSecrets,
+				"the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		}
 		return
 	}

@@ -125,7 +125,9 @@ func (s *Service) ByLink(ctx context.Context, token string) (Linked, error) {
 		return Linked{}, unavailable(err)
 	}
 	now := s.clock.Now()
-	l.Expiring = slices.DeleteFunc(secrets, func(one models.SigningSecret) bool { return StateOf(one, now) != StateExpiring })
+	l.Expiring = slices.DeleteFunc(secrets, func(s models.SigningSecret) bool {
+		return StateOf(s, now) != StateExpiring
+	})
 	return l, nil
 }
 

@@ -139,7 +139,8 @@ func (s *Service) SecretEnd(ctx context.Context, row models.SigningSecret) (at t
 		at = *row.ExpiresAt
 	}
 	// A rotation sets the expiry of the older secrets. Its event is about the new secret.
-	err = s.db.Pool.QueryRow(ctx, `SELECT actor FROM audit_events WHERE partner_id = $1 AND object_kind = 'secret' AND outcome = 'done'
+	err = s.db.Pool.QueryRow(ctx, `SELECT actor FROM audit_events
+		WHERE partner_id = $1 AND object_kind = 'secret' AND outcome = 'done'
 			AND (object_id = $2 AND action IN ('secret.revoke', 'secret.expire')
 				OR object_id <> $2 AND action = 'secret.rotate' AND at BETWEEN $3 AND $4)
 		ORDER BY id DESC LIMIT 1`, row.PartnerID, id.Format(id.Secret, row.ID), row.CreatedAt, at).Scan(&by)

@@ -96,7 +96,9 @@ func (p *Post) Complete(country string, pinged time.Time) {
 		p.warn(PhoneNotNormalised, c.PhonePath, "is not a valid phone number in its country, so it was stored as sent. "+
 			"Check it, and send it with a plus sign and the country code")
 	}
-	if code, message := DoubtfulConsentTime(p.Consent.AcknowledgedText != "", p.Consent.AcknowledgedAt, pinged); code != "" {
+	consent := p.Consent
+	code, message := DoubtfulConsentTime(consent.AcknowledgedText != "", consent.AcknowledgedAt, pinged)
+	if code != "" {
 		p.warn(code, []string{"consent", "acknowledgedAt"}, message)
 	}
 }

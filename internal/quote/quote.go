@@ -221,7 +221,8 @@ func (q Quote) check() error {
 		return fmt.Errorf("price %s is out of range for a quote", q.Price)
 	case len(q.Postcode) > maxPostcode && utf8.RuneCountInString(q.Postcode) > maxPostcode, !utf8.ValidString(q.Postcode):
 		return errors.New("postcode of a quote exceeds 16 characters")
-	case strings.Contains(q.Postcode, separator), strings.Contains(q.Reference.Value, separator), strings.Contains(q.SubID.Value, separator):
+	case strings.Contains(q.Postcode, separator), strings.Contains(q.Reference.Value, separator),
+		strings.Contains(q.SubID.Value, separator):
 		return errors.New("text of a quote contains U+001F")
 	case q.Urgency > urgencyMask || q.TermID < 0 || q.TermID > maxNumber || q.CardVersion < 0 || q.CardVersion > maxNumber:
 		return errors.New("urgency, term id or rate card version is out of range for a quote")

@@ -61,7 +61,8 @@ func (r *reader) next() (e entry, err error) {
 		return e, nil
 	}
 	e.lead, e.problem = parseLead(row.cells[r.lead])
-	if text := strings.TrimSpace(row.cells[r.lead]); e.problem == problemLeadPrefix && payload.IsTag(text, payload.MaxReference) {
+	text := strings.TrimSpace(row.cells[r.lead])
+	if e.problem == problemLeadPrefix && payload.IsTag(text, payload.MaxReference) {
 		e.reference, e.problem = text, ""
 	}
 	if e.problem != "" {

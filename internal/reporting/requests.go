@@ -73,7 +73,9 @@ type RequestGroup struct {
 const maxRequestGroups = 100
 
 // RequestGroups groups the requests in the log, and returns the groups with the newest requests.
-func (in *Reader) RequestGroups(ctx context.Context, sc scope.Scope, f RequestFilter) (groups []RequestGroup, err error) {
+func (in *Reader) RequestGroups(
+	ctx context.Context, sc scope.Scope, f RequestFilter,
+) (groups []RequestGroup, err error) {
 	const equal = `partner_id, endpoint, account_id, secret_id, outcome, status, code, message, detail, fields`
 	grouped := f.apply(requests(ctx, in.db, sc)).Select(`max(id) AS newest, count(*) AS count, min(at) AS first`).
 		Group(equal).Order("newest DESC").Limit(maxRequestGroups)
@@ -128,7 +130,8 @@ func (in *Reader) findPing(ctx context.Context, sc scope.Scope, request uuid.UUI
 	from := id.Time(request)
 	err := in.db.Pool.QueryRow(ctx, `SELECT issued_at, coalesce(partner_id, $4), outcome, duration_us FROM pings
 		WHERE issued_at >= $1 AND issued_at < $2 AND request_id = $3`,
-		postgres.PlanEachTime, from, from.Add(pingWindow), request, uuid.Nil).Scan(&r.At, &r.Partner, &r.Outcome, &r.DurationUS)
+		postgres.PlanEachTime, from, from.Add(pingWindow), request, uuid.Nil).
+		Scan(&r.At, &r.Partner, &r.Outcome, &r.DurationUS)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(r.Partner) {
 		return Request{}, false, nil
 	}

@@ -52,7 +52,9 @@ FROM counted LEFT JOIN returned ON lead_id = id GROUP BY sub_id, currency ORDER 
 
 // SubIDs returns a partner's leads, payouts and returns in a range by subId. The report is empty if the
 // partner is outside the scope.
-func (in *Reader) SubIDs(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (report SubIDReport, err error) {
+func (in *Reader) SubIDs(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range,
+) (report SubIDReport, err error) {
 	if !sc.Allows(partner) {
 		return report, nil
 	}
