@@ -16,7 +16,11 @@ import (
 // numbers keep it, such as those in Italy. Extensions are left out.
 func E164(phone, country string) (text string, ok bool) {
 	number, err := phonenumbers.ParseAndKeepRawInput(visiblePhone(phone), country)
-	if err != nil || !phonenumbers.IsValidNumber(number) && !dropTrunkZero(number) {
+	if err != nil {
+		return "", false
+	}
+	// The library compares the number with each country that shares its code, unless it is given one.
+	if !phonenumbers.IsValidNumberForRegion(number, country) && !phonenumbers.IsValidNumber(number) && !dropTrunkZero(number) {
 		return "", false
 	}
 	text = phonenumbers.Format(number, phonenumbers.E164)
