@@ -2,6 +2,7 @@ package payload
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,16 +16,42 @@ import (
 // A zero after the country code, as in +44 (0)20, is dropped if the number is valid only without it. Some
 // numbers keep it, such as those in Italy. Extensions are left out.
 func E164(phone, country string) (text string, ok bool) {
-	number, err := phonenumbers.ParseAndKeepRawInput(visiblePhone(phone), country)
-	if err != nil {
-		return "", false
+	phone = visiblePhone(phone)
+	if isE164(phone) && isValidE164(phone, country) {
+		return phone, true
 	}
-	// The library compares the number with each country that shares its code, unless it is given one.
-	if !phonenumbers.IsValidNumberForRegion(number, country) && !phonenumbers.IsValidNumber(number) && !dropTrunkZero(number) {
+	number, err := phonenumbers.ParseAndKeepRawInput(phone, country)
+	if err != nil || !isValid(number, country) && !dropTrunkZero(number) {
 		return "", false
 	}
 	text = phonenumbers.Format(number, phonenumbers.E164)
 	return text, isE164(text)
+}
+
+// isValidE164 reports whether a number in E.164 format is valid without a change. The library's parser is
+// needed only for other numbers, and takes longer than everything else.
+func isValidE164(phone, country string) bool {
+	for end := 2; end <= min(4, len(phone)-1); end++ {
+		code, _ := strconv.Atoi(phone[1:end])
+		if phonenumbers.GetRegionCodeForCountryCode(code) == phonenumbers.UNKNOWN_REGION {
+			continue
+		}
+		code32 := int32(code)
+		national, _ := strconv.ParseUint(phone[end:], 10, 64)
+		return phone[end] != '0' && isValid(&phonenumbers.PhoneNumber{CountryCode: &code32, NationalNumber: &national}, country)
+	}
+	return false
+}
+
+// isValid reports whether a number is valid. It first tries the given country or, if that has another calling
+// code, the main country of the number's calling code, because the library tries one country twice and often
+// several in vain.
+func isValid(number *phonenumbers.PhoneNumber, country string) bool {
+	code := int(number.GetCountryCode())
+	if phonenumbers.GetCountryCodeForRegion(country) != code {
+		country = phonenumbers.GetRegionCodeForCountryCode(code)
+	}
+	return phonenumbers.IsValidNumberForRegion(number, country) || phonenumbers.IsValidNumber(number)
 }
 
 // dropTrunkZero drops a zero after the country code, and reports whether this makes the number valid. It is

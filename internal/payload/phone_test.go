@@ -248,11 +248,16 @@ func TestPhoneForms(t *testing.T) {
 }
 
 func BenchmarkE164(b *testing.B) {
-	for name, phone := range map[string]string{"national": "020 7946 0123", "E.164": "+442079460123"} {
+	for name, c := range map[string]struct{ phone, country string }{
+		"national":             {"020 7946 0123", "GB"},
+		"E.164":                {"+442079460123", "GB"},
+		"E.164 of Canada":      {"+16135550123", "CA"},
+		"E.164 and no country": {"+442079460123", ""},
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := E164(phone, "GB"); !ok {
+				if _, ok := E164(c.phone, c.country); !ok {
 					b.Fatal("not valid")
 				}
 			}
