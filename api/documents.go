@@ -97,7 +97,7 @@ var elsewhere = map[string]string{
 func (s *server) notFound(c *gin.Context, rec *httpserver.Record) error {
 	to, known := elsewhere[c.Request.URL.EscapedPath()]
 	if !known || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-		return errNotFound
+		return s.rejectRoute(c, rec, errNotFound)
 	}
 	rec.Outcome = "redirected"
 	c.Writer.Header().Set("Location", to)

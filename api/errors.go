@@ -31,16 +31,9 @@ type errorBody struct {
 var (
 	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large").WithPublicCode(apperr.BodyTooLarge)
 	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found").WithPublicCode(apperr.URLNotFound)
-	errNotPost  = apperr.New(apperr.Invalid, "method", "Method Not Allowed").WithPublicCode(apperr.MethodNotAllowed)
+	errNotPost  = apperr.New(apperr.WrongMethod, "method", "Method Not Allowed").WithPublicCode(apperr.MethodNotAllowed)
 	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout").WithPublicCode(apperr.RequestIncomplete)
 )
-
-func statusOf(f *apperr.Error) int {
-	if f.Is(errNotPost) {
-		return http.StatusMethodNotAllowed
-	}
-	return f.Status()
-}
 
 // writeError sends an error response. An error that is not an *apperr.Error is logged, and
 // the partner receives only a general message.
@@ -67,14 +60,14 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 			`"requestId":"` + rec.IDText + `"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
-	write(c, rec, statusOf(f))
+	write(c, rec, f.Status())
 }
 
-func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
+func (s *server) methodNotAllowed(c *gin.Context, rec *httpserver.Record) error {
 	// The router has set Allow, unless the request is for the ping or post endpoint. These accept only
 	// POST.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)
 	}
-	return errNotPost
+	return s.rejectRoute(c, rec, errNotPost)
 }

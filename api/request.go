@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,6 +23,22 @@ func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoin
 		return "", err
 	}
 	return slug, unknown
+}
+
+// rejectRoute returns err, and records the rejection if the URL is below a partner's own base URL. A request
+// to an unknown URL counts as a post unless the URL ends with ping.
+func (s *server) rejectRoute(c *gin.Context, rec *httpserver.Record, err error) error {
+	below, own := strings.CutPrefix(c.Request.URL.EscapedPath(), "/p/")
+	slug, rest, _ := strings.Cut(below, "/")
+	if !own || slug == "" {
+		return err
+	}
+	endpoint := intake.EndpointPost
+	if strings.HasSuffix(strings.TrimRight(rest, "/"), "ping") {
+		endpoint = intake.EndpointPing
+	}
+	s.Intake.RecordRejection(endpoint, slug, rec.ID, rec.Start, err)
+	return err
 }
 
 // baseSlug returns the slug in the base URL, or "" for the shared base URL. It rejects

@@ -31,6 +31,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"too_many":                           {"too many requests", "Wait for the number of seconds in Retry-After."},
 	"unknown_partner":                    {"unknown base URL", "Use the base URL exactly as it was issued."},
 	"not_found":                          {"unknown URL", "Use the base URL exactly as it was issued."},
+	"method":                             {"not a POST", "Send pings and posts with the method POST. Some clients turn a POST into a GET when they are redirected."},
 	"incomplete":                         {"incomplete request", "The request did not arrive completely within 10 seconds. Send the same request again."},
 	"too_large":                          {"larger than 64 KiB", "Send less than 64 KiB."},
 	"match_too_large":                    {"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId."},

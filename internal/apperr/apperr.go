@@ -20,6 +20,7 @@ const (
 	Expired      Code = "expired"      // the quote has expired
 	Delivered    Code = "delivered"    // a different post was already delivered for the transaction
 	NotFound     Code = "not_found"
+	WrongMethod  Code = "wrong_method"
 	Incomplete   Code = "incomplete" // the request did not arrive completely
 	TooLarge     Code = "too_large"
 	TooMany      Code = "too_many"

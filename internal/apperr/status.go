@@ -6,6 +6,7 @@ var statuses = map[Code]int{
 	Unauthorized: 401,
 	Forbidden:    403,
 	NotFound:     404,
+	WrongMethod:  405,
 	Delivered:    409,
 	Conflict:     409,
 	Incomplete:   408,

@@ -43,8 +43,8 @@ func kindOf(k TrafficKey) models.RequestKind {
 	return models.RequestOtherPost
 }
 
-// RecordRejection records a request that was rejected before it was read completely, because
-// it was too large or incomplete.
+// RecordRejection records a request that was rejected before its body was read completely, because the URL
+// or method was wrong, or the body was too large or incomplete.
 func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
 	partner, unknown := findBasePartner(in.Directory.Get(), slug)
 	if unknown == nil {

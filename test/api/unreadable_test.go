@@ -14,9 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. The service
-// counts them by endpoint and outcome, like other rejections, and logs them for the partner that the base
-// URL belongs to (decisions 24, 65).
+// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete, and requests with a wrong
+// URL or method. The service counts them by endpoint and outcome, like other rejections, and logs them for
+// the partner that the base URL belongs to (decisions 24, 65). A wrong URL or method on the shared base URL
+// is not counted.
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -40,6 +41,10 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 			w.Length, w.Body = chunkedEncoding, chunked(large)
 			expect(exchange(t, n, w), http.StatusRequestEntityTooLarge, "too_large")
 			expect(sendHalf(t, n, node.RawRequest{Path: w.Path, Body: node.MinimalPing}), http.StatusRequestTimeout, "incomplete")
+			if base != "" {
+				expect(exchange(t, n, node.RawRequest{Path: base + "/" + endpoint, Body: "{}"}), http.StatusNotFound, "not_found")
+				expect(exchange(t, n, node.RawRequest{Method: http.MethodGet, Path: w.Path, Line: "GET " + w.Path + " HTTP/1.1"}), http.StatusMethodNotAllowed, "method")
+			}
 		}
 	}
 	n.Shutdown(t)
