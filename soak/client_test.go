@@ -180,7 +180,7 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 func postBody(tx string, body int) []byte {
 	return []byte(`{"transactionId":"` + tx +
 		`","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` +
-		strconv.Itoa(body) + `"}}`)
+		strconv.Itoa(body) + `"},"reference":"` + tx[len(tx)-12:] + `","subId":"campaign-` + strconv.Itoa(body) + `"}`)
 }
 
 // status sends a post and returns the response's status, or 0 if there is no response.
