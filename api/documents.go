@@ -97,7 +97,8 @@ var elsewhere = map[string]string{
 func (s *server) notFound(c *gin.Context, rec *httpserver.Record) error {
 	to, known := elsewhere[c.Request.URL.EscapedPath()]
 	if !known || c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-		return s.rejectRoute(c, rec, errNotFound)
+		s.recordOwn(c, rec, errNotFound)
+		return errNotFound
 	}
 	rec.Outcome = "redirected"
 	c.Writer.Header().Set("Location", to)

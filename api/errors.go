@@ -43,6 +43,9 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected error occurred in the service")
 	}
 	rec.Outcome, rec.Cause = f.Reason, errors.Unwrap(f)
+	if errors.Is(err, httpserver.ErrPanic) {
+		s.recordOwn(c, rec, err)
+	}
 	body := errorBody{
 		Message: f.Message, Code: cmp.Or(f.PublicCode, apperr.InternalError), Errors: f.Fields, Detail: f.Detail,
 		LeadID: f.LeadID, RequestID: rec.IDText,
@@ -69,5 +72,6 @@ func (s *server) methodNotAllowed(c *gin.Context, rec *httpserver.Record) error 
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)
 	}
-	return s.rejectRoute(c, rec, errNotPost)
+	s.recordOwn(c, rec, errNotPost)
+	return errNotPost
 }

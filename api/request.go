@@ -25,20 +25,19 @@ func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoin
 	return slug, unknown
 }
 
-// rejectRoute returns err, and records the rejection if the URL is below a partner's own base URL. A request
-// to an unknown URL counts as a post unless the URL ends with ping.
-func (s *server) rejectRoute(c *gin.Context, rec *httpserver.Record, err error) error {
+// recordOwn records a rejection outside the ping and post handlers, if the URL is below a partner's own base
+// URL. The rejection counts as one of a post unless the URL ends with ping.
+func (s *server) recordOwn(c *gin.Context, rec *httpserver.Record, err error) {
 	below, own := strings.CutPrefix(c.Request.URL.EscapedPath(), "/p/")
 	slug, rest, _ := strings.Cut(below, "/")
 	if !own || slug == "" {
-		return err
+		return
 	}
 	endpoint := intake.EndpointPost
 	if strings.HasSuffix(strings.TrimRight(rest, "/"), "ping") {
 		endpoint = intake.EndpointPing
 	}
 	s.Intake.RecordRejection(endpoint, slug, rec.ID, rec.Start, err)
-	return err
 }
 
 // baseSlug returns the slug in the base URL, or "" for the shared base URL. It rejects

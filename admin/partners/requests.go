@@ -88,9 +88,12 @@ func (h *Handlers) listRequests(
 func (h *Handlers) groupRequests(
 	k *web.Request, p models.Partner, f reporting.RequestFilter, v *view.PartnerRequestsView,
 ) error {
-	groups, err := h.Reporting.RequestGroups(k.R.Context(), k.Scope, f)
+	groups, complete, err := h.Reporting.RequestGroups(k.R.Context(), k.Scope, f)
 	if err != nil {
 		return err
+	}
+	if !complete {
+		v.Newest = ui.Number(reporting.MaxRequestGroups)
 	}
 	names, err := h.requestNames(k, p)
 	if err != nil {

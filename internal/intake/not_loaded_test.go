@@ -2,7 +2,10 @@ package intake_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -31,12 +34,19 @@ func TestNothingIsAcceptedUntilLoaded(t *testing.T) {
 			without(&starting)
 			s := &node{Platform: &starting, in: starting.Intake(settings()), sees: n.sees}
 			s.stores(t, nothing, func() { s.unavailable(t, n.Required, loaded, notSaved) })
-			_, err := s.in.Ping(intake.PingRequest{Slug: n.Required.Slug, Body: []byte(leastPing)})
+			pinged := uuid.New()
+			_, err := s.in.Ping(intake.PingRequest{ID: pinged, Slug: n.Required.Slug, Body: []byte(leastPing)})
 			f := rejection{apperr.Unavailable, "not_loaded"}.check(t, err)
 			if f.RetryAfter.Seconds() != 2 {
 				t.Errorf("ping: got Retry-After %s, want 2s", f.RetryAfter)
 			}
 			s.rejected(t, s.signed(n.Required, shared, body("tx_none")), notSaved)
+			logged := slices.ContainsFunc(n.logged(t, n.Required), func(r loggedRow) bool {
+				return r.Request == pinged && r.Endpoint == "ping" && r.Status == 503
+			})
+			if logged != (name == "rate card") { // without the directory, the partner is not known
+				t.Errorf("the ping is logged: %v", logged)
+			}
 		})
 	}
 	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, loaded)) })

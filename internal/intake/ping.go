@@ -49,22 +49,30 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	if err != nil {
 		return PingResult{}, err
 	}
-	card := in.Card.Get()
-	if card == nil {
-		return PingResult{}, errNotLoaded
-	}
 	k := TrafficKey{Partner: partnerID(partner), Endpoint: EndpointPing}
-	ping, err := in.readPing(req, card, start)
+	ping, result, err := in.quote(req, partner, start)
 	if err != nil {
 		in.recordRejection(loggedRequest{TrafficKey: k, id: req.ID, at: start}, err)
 		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // the partner is for the log
 	}
-	result, err := in.price(card, partner, &ping, start)
-	if err != nil {
-		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed. Send the ping again.")
-	}
 	in.recordPing(k, req.ID, &ping, &result, start)
 	return result, nil
+}
+
+func (in *Intake) quote(
+	req PingRequest, partner *partners.Partner, start time.Time,
+) (ping payload.Ping, result PingResult, err error) {
+	card := in.Card.Get()
+	if card == nil {
+		return ping, result, errNotLoaded
+	}
+	if ping, err = in.readPing(req, card, start); err != nil {
+		return ping, result, err
+	}
+	if result, err = in.price(card, partner, &ping, start); err != nil {
+		err = apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed. Send the ping again.")
+	}
+	return ping, result, err
 }
 
 func (in *Intake) readPing(req PingRequest, card *ratecard.CompiledVersion, now time.Time) (payload.Ping, error) {

@@ -59,7 +59,9 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 		if round == 0 {
 			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // belongs to the platform account
 			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature.as(models.OutcomeUnknownAccount)) // belongs to no partner
+			stranger := unsigned(shared, body("tx_1", partnerID(unknownAccount))) // belongs to no partner
+			stranger.Headers = testkit.SignWith(unknownSecret, n.Time.Now(), stranger.Body)
+			n.rejected(t, stranger, badSignature.as(models.OutcomeUnknownAccount))
 		}
 		n.Traffic.Flush(t.Context())
 	}
@@ -268,7 +270,7 @@ func TestKindsOfRequestsHaveTheirOwnLimits(t *testing.T) {
 func TestPostsWithEndedSecrets(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	p := n.Required
+	p, active := n.Required, n.ReportOnly
 	if err := n.Partners.RevokeSecret(t.Context(), p.Partner, p.SecretID); err != nil {
 		t.Fatal(err)
 	}
@@ -282,16 +284,22 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 		owner        testkit.Partner
 		want         uuid.UUID
 	}{
-		"revoked, own base URL":                     {p.Slug, p.Secret, nil, p, p.SecretID},
-		"revoked, shared base URL with a partnerId": {shared, p.Secret, []string{partnerID(p.Accounts[0].Identifier)}, p, p.SecretID},
-		"revoked, shared base URL":                  {shared, p.Secret, nil, p, p.SecretID},
-		"expired, own base URL":                     {n.Off.Slug, n.Off.Secret, nil, n.Off, n.Off.SecretID},
-		"another partner's secret":                  {p.Slug, n.Off.Secret, nil, p, uuid.Nil},
-		"unknown, own base URL":                     {p.Slug, unknownSecret, nil, p, uuid.Nil},
+		"active, shared base URL with an unknown partnerId":  {shared, active.Secret, []string{partnerID("nobody")}, active, active.SecretID},
+		"active, shared base URL, other partner's partnerId": {shared, active.Secret, []string{partnerID(p.Accounts[0].Identifier)}, p, uuid.Nil},
+		"revoked, own base URL":                              {p.Slug, p.Secret, nil, p, p.SecretID},
+		"revoked, shared base URL with a partnerId":          {shared, p.Secret, []string{partnerID(p.Accounts[0].Identifier)}, p, p.SecretID},
+		"revoked, shared base URL":                           {shared, p.Secret, nil, p, p.SecretID},
+		"expired, own base URL":                              {n.Off.Slug, n.Off.Secret, nil, n.Off, n.Off.SecretID},
+		"another partner's secret":                           {p.Slug, n.Off.Secret, nil, p, uuid.Nil},
+		"unknown, own base URL":                              {p.Slug, unknownSecret, nil, p, uuid.Nil},
 	} {
 		r := unsigned(c.slug, body("tx_1", c.members...))
 		r.Headers = testkit.SignWith(c.secret, n.Time.Now(), r.Body)
-		n.rejected(t, r, badSignature)
+		outcome := badSignature
+		if c.owner.ID == active.ID {
+			outcome = badSignature.as(models.OutcomeUnknownAccount)
+		}
+		n.rejected(t, r, outcome)
 		got := n.logged(t, c.owner)
 		i := slices.IndexFunc(got, func(row loggedRow) bool { return row.Request == r.ID })
 		if i < 0 {
@@ -302,7 +310,11 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 		if got[i].Secret != nil {
 			secret = *got[i].Secret
 		}
-		if got[i].Kind != "other_post" || got[i].Outcome != "signature" || got[i].Status != 401 || secret != c.want {
+		kind := "other_post"
+		if c.want != uuid.Nil {
+			kind = "signed_post"
+		}
+		if got[i].Kind != kind || got[i].Outcome != outcome.reason || got[i].Status != 401 || secret != c.want {
 			t.Errorf("%s: got %+v", name, got[i])
 		}
 	}
@@ -342,8 +354,16 @@ func TestWrongSignaturesAreLimited(t *testing.T) {
 		n.rejected(t, r, badSignature)
 		last = r.ID
 	}
-	if got := n.logged(t, p); got[0].Request != last || got[0].Secret != nil || got[1].Secret == nil || *got[1].Secret != p.SecretID {
-		t.Errorf("got %+v", got)
+	found := 0
+	for _, row := range n.logged(t, p) {
+		if row.Secret != nil && *row.Secret == p.SecretID {
+			found++
+		} else if row.Request != last || row.Secret != nil {
+			t.Errorf("without the secret: got %+v", row)
+		}
+	}
+	if found != testkit.RequestLogRows-1 { // the last post counted towards the same limit until its turn
+		t.Errorf("%d posts are logged with their secret, want %d", found, testkit.RequestLogRows-1)
 	}
 	again := n.signed(p, p.Slug, large)
 	n.rejected(t, again, badSignature)

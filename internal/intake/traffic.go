@@ -128,7 +128,7 @@ func (t *Traffic) Flush(ctx context.Context) {
 	tallies, requests := t.tallies, t.requests
 	t.tallies, t.requests, t.wrongBytes = map[minuteKey]*tally{}, newRequestQueue(t.keep), 0
 	t.mu.Unlock()
-	requests.findEndedSecrets()
+	requests.findSecrets()
 
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()

@@ -9,38 +9,44 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
 )
 
 const (
 	// maxWrongSignatures limits the size, in bytes, of the bodies with a wrong signature in memory.
 	maxWrongSignatures = 4 << 20
-	// maxEndedChecks limits how many signatures are checked between two writes of the log. A check takes
+	// maxSecretChecks limits how many signatures are checked between two writes of the log. A check takes
 	// a few microseconds.
-	maxEndedChecks = 2_000
+	maxSecretChecks = 2_000
 )
 
-// wrongSignature contains a post with a wrong signature until it is known whether it was made with a
-// secret that has expired or was revoked.
+// wrongSignature contains a post that was rejected because of its signature until it is known whether it
+// was made with one of the partner's secrets.
 type wrongSignature struct {
-	claim    signing.Claim
-	body     []byte
-	partners []*partners.Partner // that may have signed the post
+	claim          signing.Claim
+	body           []byte
+	partners       []*partners.Partner // that may have signed the post
+	unknownAccount bool                // the post named a partnerId that nobody has
 }
 
-// newWrongSignature returns nil if the post was not rejected because of a wrong signature, or if there is
-// no room for it. The partner is nil if it is not known.
+// newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
+// room for it. The partner is nil if it is not known.
 func (in *Intake) newWrongSignature(
 	req PostRequest, partner *partners.Partner, start time.Time, err error,
 ) *wrongSignature {
 	f := apperr.As(err)
-	if f == nil || f.Reason != signing.ErrSignature.Reason {
+	if f == nil || f.Code != signing.ErrSignature.Code {
+		return nil
+	}
+	unknownAccount := f.Reason == string(models.OutcomeUnknownAccount)
+	if !unknownAccount && f.Reason != signing.ErrSignature.Reason {
 		return nil
 	}
 	claim, malformed := signing.Check(req.Headers, start)
 	if malformed != nil || !in.Traffic.reserve(len(req.Body)) {
 		return nil
 	}
-	w := &wrongSignature{claim: claim, body: slices.Clone(req.Body), partners: []*partners.Partner{partner}}
+	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{partner}, unknownAccount}
 	if partner == nil {
 		w.partners = in.Directory.Get().Shared()
 	}
@@ -58,46 +64,48 @@ func (t *Traffic) reserve(size int) bool {
 	return true
 }
 
-// findEndedSecrets fills in the secrets of posts that were signed with a secret that has expired or was
-// revoked in the last 30 days. The response was sent before, so its time reveals nothing.
-func (q *requestQueue) findEndedSecrets() {
+// findSecrets fills in the secrets of posts with a wrong signature, if they are known (see findSecret). The
+// response was sent before, so its time reveals nothing.
+func (q *requestQueue) findSecrets() {
+	var found []loggedRequest
 	checks := 0
 	for set, list := range q.sets {
-		for i := range list {
-			r := &list[i]
-			if r.wrong == nil {
-				continue
-			}
-			if checks < maxEndedChecks {
-				r.Partner, r.Secret = r.wrong.endedSecret(r.at, r.Partner, &checks)
-			}
+		rest := list[:0]
+		for _, r := range list {
+			wrong := r.wrong
 			r.wrong = nil
-		}
-		if set.partner == uuid.Nil { // the posts whose partner is now known move to its set
-			delete(q.sets, set)
-			q.size -= len(list)
-			for _, r := range list {
-				if r.Partner != uuid.Nil {
-					q.add(r)
-				}
+			switch {
+			case wrong != nil && checks < maxSecretChecks && wrong.findSecret(&r, &checks):
+				found = append(found, r)
+			case r.Partner != uuid.Nil:
+				rest = append(rest, r)
 			}
 		}
+		q.size -= len(list) - len(rest)
+		if q.sets[set] = rest; len(rest) == 0 {
+			delete(q.sets, set)
+		}
+	}
+	for _, r := range found {
+		q.add(r)
 	}
 }
 
-// endedSecret returns the ended secret that signed the post and its partner, or the given partner if there
-// is no such secret. It adds the number of checked signatures to checks.
-func (w *wrongSignature) endedSecret(at time.Time, partner uuid.UUID, checks *int) (owner, secret uuid.UUID) {
+// findSecret sets the partner, secret and kind of a post if it was signed with a secret that expired or was
+// revoked in the last 30 days, or with an active secret, but with a partnerId that nobody has. It adds the
+// number of checked signatures to checks.
+func (w *wrongSignature) findSecret(r *loggedRequest, checks *int) bool {
 	for _, p := range w.partners {
 		for _, s := range p.Secrets {
-			if !s.RecentlyEnded(at) {
+			if !s.RecentlyEnded(r.at) && !(w.unknownAccount && s.Active(r.at)) {
 				continue
 			}
 			*checks++
 			if s.Verify(w.claim, w.body) {
-				return p.ID, s.ID
+				r.Partner, r.Secret, r.kind = p.ID, s.ID, models.RequestSignedPost
+				return true
 			}
 		}
 	}
-	return partner, uuid.Nil
+	return false
 }

@@ -3,6 +3,7 @@ package reporting
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,21 +68,27 @@ type RequestGroup struct {
 	Request
 	Count int64
 	First time.Time // when the oldest one arrived
+	Place int       // among the groups of the same kind, from 1
 }
 
-// maxRequestGroups limits the number of groups that RequestGroups returns.
-const maxRequestGroups = 100
+// MaxRequestGroups is how many groups of each kind of request RequestGroups returns.
+const MaxRequestGroups = 50
 
-// RequestGroups groups the requests in the log, and returns the groups with the newest requests.
+// RequestGroups groups the requests in the log, and returns the groups with the newest requests. Each kind
+// of request has its own limit, so that requests which anyone can send hide no signed posts. The result
+// complete reports whether these are all groups.
 func (in *Reader) RequestGroups(
 	ctx context.Context, sc scope.Scope, f RequestFilter,
-) (groups []RequestGroup, err error) {
-	const equal = `partner_id, endpoint, account_id, secret_id, outcome, status, code, message, detail, fields`
-	grouped := f.apply(requests(ctx, in.db, sc)).Select(`max(id) AS newest, count(*) AS count, min(at) AS first`).
-		Group(equal).Order("newest DESC").Limit(maxRequestGroups)
+) (groups []RequestGroup, complete bool, err error) {
+	// The position of an error in a JSON body does not separate groups.
+	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message, split_part(detail, ' ', 1), fields`
+	grouped := f.apply(requests(ctx, in.db, sc)).Group(equal).
+		Select(`max(id) AS newest, count(*) AS count, min(at) AS first, row_number() OVER (PARTITION BY kind ORDER BY max(id) DESC) AS place`)
 	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
-		Select(requestColumns + ", count, first").Order("newest DESC").Find(&groups).Error
-	return groups, postgres.Translate(err)
+		Select(requestColumns+", count, first, place").Where("place <= ?", MaxRequestGroups+1).Order("newest DESC").Find(&groups).Error
+	all := len(groups)
+	groups = slices.DeleteFunc(groups, func(g RequestGroup) bool { return g.Place > MaxRequestGroups })
+	return groups, len(groups) == all, postgres.Translate(err)
 }
 
 const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, code,

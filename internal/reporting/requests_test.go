@@ -1,7 +1,9 @@
 package reporting_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,9 +100,9 @@ func TestRequestGroups(t *testing.T) {
 	}
 	f.reject(t, f.mine, now, "payload", "email", "phone")
 	f.reject(t, f.theirs, now, "payload", "email")
-	got, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
-	if err != nil || len(got) != 3 {
-		t.Fatalf("got %d groups, want 3 (%v): %+v", len(got), err, got)
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
+	if err != nil || len(got) != 3 || !complete {
+		t.Fatalf("got %d groups, complete: %v, want 3 (%v): %+v", len(got), complete, err, got)
 	}
 	if g := got[1]; g.Count != 4 || g.RequestID != newest || g.Outcome != "payload" || !g.First.Equal(now) || !g.At.Equal(now.Add(6*time.Second)) ||
 		!slices.Equal(g.Fields, []string{"email"}) {
@@ -109,9 +111,34 @@ func TestRequestGroups(t *testing.T) {
 	if got[0].Count != 1 || len(got[0].Fields) != 2 || got[2].Count != 3 || got[2].Outcome != "signature" {
 		t.Errorf("got %+v", got)
 	}
-	got, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine})
+	got, _, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine})
 	if err != nil || len(got) != 0 {
 		t.Errorf("out of scope: got %+v, %v", got, err)
+	}
+}
+
+// Requests that anyone can send do not push a signed post out of the groups, and errors at different
+// positions of a body are one group.
+func TestRequestGroupsOfEachKind(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.StartTime()
+	signed := f.reject(t, f.mine, now, "expired")
+	f.Exec(t, `UPDATE api_requests SET kind = 'signed_post' WHERE request_id = $1`, signed)
+	for i := range reporting.MaxRequestGroups + 1 {
+		f.reject(t, f.mine, now, "payload", strconv.Itoa(i))
+		broken := f.reject(t, f.mine, now, "json")
+		f.Exec(t, `UPDATE api_requests SET kind = 'ping', detail = $2 WHERE request_id = $1`, broken, fmt.Sprintf("syntax at byte %d", i))
+	}
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
+	if err != nil || complete || len(got) != 1+reporting.MaxRequestGroups+1 {
+		t.Fatalf("got %d groups, complete: %v (%v)", len(got), complete, err)
+	}
+	if g := got[0]; g.Outcome != "json" || g.Count != reporting.MaxRequestGroups+1 {
+		t.Errorf("broken pings: got %+v", g)
+	}
+	if g := got[len(got)-1]; g.RequestID != signed {
+		t.Errorf("got %+v, want the signed post", g)
 	}
 }
 
