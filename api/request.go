@@ -26,16 +26,19 @@ func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoin
 }
 
 // recordOwn records a rejection outside the ping and post handlers, if the URL is below a partner's own base
-// URL. The rejection counts as one of a post unless the URL ends with ping.
+// URL.
 func (s *server) recordOwn(c *gin.Context, rec *httpserver.Record, err error) {
 	below, own := strings.CutPrefix(c.Request.URL.EscapedPath(), "/p/")
 	slug, rest, _ := strings.Cut(below, "/")
 	if !own || slug == "" {
 		return
 	}
-	endpoint := intake.EndpointPost
-	if strings.HasSuffix(strings.TrimRight(rest, "/"), "ping") {
+	endpoint := intake.EndpointUnknown
+	switch rest {
+	case "api/lead/ping":
 		endpoint = intake.EndpointPing
+	case "api/lead/post":
+		endpoint = intake.EndpointPost
 	}
 	s.Intake.RecordRejection(endpoint, slug, rec.ID, rec.Start, err)
 }

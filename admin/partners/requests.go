@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
@@ -136,9 +137,10 @@ func requestRow(r reporting.Request, names requestNames, checkURL string) view.R
 	words, _, _ := web.OutcomeLabel(r.Outcome)
 	row := view.RequestRow{
 		At:        r.At,
-		Outcome:   ui.Sentence(r.Endpoint) + ": " + words,
+		Outcome:   requestOutcome(r.Endpoint, words),
+		Code:      r.Code,
 		Account:   names.accounts[r.Account].Identifier,
-		Fix:       web.RejectionReasons[r.Outcome].Fix,
+		Fix:       web.RejectionFix(r.Outcome, r.Code),
 		Detail:    r.Detail,
 		Fields:    r.Fields,
 		RequestID: ui.Link{Label: id.Format(id.Request, r.RequestID), URL: requestURL(r)},
@@ -149,6 +151,14 @@ func requestRow(r reporting.Request, names requestNames, checkURL string) view.R
 		row.CheckURL = checkURL
 	}
 	return row
+}
+
+// requestOutcome returns text such as "Post: quote expired" or "Unknown path".
+func requestOutcome(endpoint, words string) string {
+	if endpoint == intake.EndpointUnknown {
+		return ui.Sentence(words)
+	}
+	return ui.Sentence(endpoint) + ": " + words
 }
 
 // wrongSignature is the outcome of a post with a wrong signature.
@@ -196,7 +206,7 @@ func (h *Handlers) requestPage(k *web.Request) error {
 		Message:   r.Message,
 		Detail:    r.Detail,
 		Fields:    r.Fields,
-		Fix:       web.RejectionReasons[r.Outcome].Fix,
+		Fix:       web.RejectionFix(r.Outcome, r.Code),
 		Took:      ui.DurationText(r.Took()),
 		ListURL:   head.URL + "?tab=requests",
 	}

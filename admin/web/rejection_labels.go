@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -30,14 +31,26 @@ var RejectionReasons = map[string]rejectionReason{
 	"timestamp_window":                   {"timestamp off by more than 300 s", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
 	"too_many":                           {"too many requests", "Wait for the number of seconds in Retry-After."},
 	"unknown_partner":                    {"unknown base URL", "Use the base URL exactly as it was issued."},
-	"not_found":                          {"unknown URL", "Use the base URL exactly as it was issued."},
+	"not_found":                          {"unknown path", "The base URL is correct, but not the path after it. Send pings to /api/lead/ping and posts to /api/lead/post, in lower case and without a slash at the end."},
 	"method":                             {"not a POST", "Send pings and posts with the method POST. Some clients turn a POST into a GET when they are redirected."},
 	"incomplete":                         {"incomplete request", "The request did not arrive completely within 10 seconds. Send the same request again."},
-	"too_large":                          {"larger than 64 KiB", "Send less than 64 KiB."},
+	"too_large":                          {"larger than 64 KiB", "Send at most 64 KiB."},
 	"match_too_large":                    {"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId."},
 	"busy":                               {"too many posts at once", "Send the same post again. Nothing was stored."},
 	"storing":                            {"not confirmed by the database", "The outcome is unknown. Send the same post again to get the result."},
 	"no_key_wrapper":                     {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
+}
+
+// RejectionFix returns how to fix a rejected request, or "". The code of the response is more precise than
+// the reason if the lead was delivered before.
+func RejectionFix(outcome, code string) string {
+	switch apperr.PublicCode(code) {
+	case apperr.TransactionExpiredDelivered:
+		return "No action is needed. The lead had been delivered before, and the response contained its leadId."
+	case apperr.TransactionExpiredUnknown:
+		return "The node could not find out whether the lead had been delivered before. Sign the same post and send it again."
+	}
+	return RejectionReasons[outcome].Fix
 }
 
 // outcomes maps the outcomes of requests that were not rejected to labels and badges.

@@ -97,7 +97,8 @@ func typeOf(schema node) string {
 	for option := range schema.get("anyOf").items() {
 		add(option)
 	}
-	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
+	slices.Sort(types)
+	types = slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "null" })
 	return strings.Join(types, " or ")
 }
 

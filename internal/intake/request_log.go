@@ -83,8 +83,10 @@ func (in *Intake) recordPost(r loggedRequest, result PostResult) {
 	}
 }
 
-// count sets the duration of a request, which ends now, and counts it.
+// count sets the duration of a request, which ends now, and counts it if it was for an endpoint.
 func (in *Intake) count(r *loggedRequest) {
 	r.took = in.Clock.Now().Sub(r.at)
-	in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	if r.Endpoint != EndpointUnknown {
+		in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	}
 }

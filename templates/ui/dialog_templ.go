@@ -228,7 +228,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">ID of a lead, transaction, partner, rate card or payout run</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\"><div class=\"whitespace-nowrap\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">ID of a lead, transaction, request, partner, rate card or payout run</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\"><div class=\"whitespace-nowrap\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,7 +236,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div></form><p class=\"hint mt-2 mb-3\">Enter the ID of a lead, partner, rate card or payout run, or a partner's transactionId.</p><ul class=\"areas\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div></form><p class=\"hint mt-2 mb-3\">Enter the ID of a lead, request, partner, rate card or payout run, or a partner's transactionId.</p><ul class=\"areas\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

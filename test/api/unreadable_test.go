@@ -16,8 +16,8 @@ import (
 
 // TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete, and requests with a wrong
 // URL or method. The service counts them by endpoint and outcome, like other rejections, and logs them for
-// the partner that the base URL belongs to (decisions 24, 65). A wrong URL or method on the shared base URL
-// is not counted.
+// the partner that the base URL belongs to (decisions 24, 65). Wrong URLs are not counted,
+// nor is a wrong method on the shared base URL.
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -31,7 +31,11 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 					t.Errorf("%s%s: got %d %s, want %d", base, endpoint, a.Status, a.Body, status)
 				}
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
-				traffic[line]++
+				if outcome == "not_found" {
+					line = fmt.Sprint(partner, " unknown ", outcome)
+				} else {
+					traffic[line]++
+				}
 				if base != "" {
 					rejections[line+" "+a.Header.Get("X-Request-Id")]++
 				}
