@@ -137,7 +137,14 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` +
 			strings.Repeat("b", 2038) + `"}}`, accepted},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` +
-			strings.Repeat("b", 2039) + `"}}`, rejected},
+			strings.Repeat("b", 2039) + `"}}`, beyond},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":" 2026-01-02T03:04Z\u200b",` +
+			`"recipientHash":"\n` + strings.Repeat("aF", 32) + `\u00a0","thirdPartyFormCertUrl":"\t https://a/b "}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04:05.` +
+			strings.Repeat("0", 44) + `Z"}}`, beyond},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:04 Z"}}`, rejected},
+		{post, noConsent + `,"consent":{"acknowledged":true,"recipientHash":"` + strings.Repeat("aF ", 32) + `"}}`, rejected},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a b"}}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"t"},"thirdPartyFormCertUrl":1,"thirdPartyLeadId":1}`, accepted},
 		{post, q + `,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"` + strings.Repeat("a", 256) + `"}`, accepted},
 		{post, q + `,"thirdPartyFormCertUrl":1}`, rejected},
@@ -223,9 +230,9 @@ var validValues = map[string][]string{
 	"jobType":               {`""`},
 	"budget":                {`"100"`},
 	"disclosureText":        {`"yes"`},
-	"acknowledgedAt":        {`"2026-01-02T03:04:05Z"`, `"20260102T0304"`},
-	"recipientHash":         {`"` + strings.Repeat("0a", 32) + `"`},
-	"thirdPartyFormCertUrl": {`"https://a.example/x"`},
+	"acknowledgedAt":        {`"2026-01-02T03:04:05Z"`, `"20260102T0304"`, `"\u200b20260102T0304 "`},
+	"recipientHash":         {`"` + strings.Repeat("0a", 32) + `"`, `"\u00a0` + strings.Repeat("0a", 32) + `\n"`},
+	"thirdPartyFormCertUrl": {`"https://a.example/x"`, `" https://a.example/x\u200b"`},
 	"thirdPartyLeadId":      {`"t"`},
 	"email":                 {`"a@b.c"`},
 	"notes":                 {`"\t"`},

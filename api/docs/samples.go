@@ -77,10 +77,11 @@ func (sampleData) Comments() map[string]string {
 		"Body": "2. Encode the body once. Every attempt must send the same bytes.",
 		"Post": "3. Deliver the lead. Give up after 16 minutes. By then, the transaction has expired, and the response says " +
 			"whether an earlier attempt delivered the lead.",
-		"Outcome": "If the response contains deliveredAt, you have already delivered the lead. After a 409 or \"Transaction has " +
-			"expired\" without deliveredAt, the lead was not delivered, and you can ping again. After any other response, " +
-			"do not ping again, because an earlier attempt may have delivered the lead. Correct the cause, then sign and " +
-			"send the same body again.",
+		"Outcome": "If the response to this signed post contains deliveredAt, you have already delivered the lead. After the " +
+			"code transaction_expired or transaction_delivered_by_other, you have not delivered it, and can ping again. " +
+			"After payload_invalid or json_invalid, correct the body and post it with the same transactionId. After any " +
+			"other code, do not ping again, because an earlier attempt may have delivered the lead. Correct the cause, " +
+			"and send the same body again.",
 	}
 }
 

@@ -91,7 +91,7 @@ func (p *problems) acknowledged(f field, inObject bool) {
 
 // hash reads a SHA-256 hash in hex, in upper or lower case, and returns it in lower case.
 func (p *problems) hash(f field) string {
-	text, ok := p.text(f, noLimit)
+	text, ok := p.trimmed(f, noLimit)
 	if !ok {
 		return ""
 	}
@@ -116,7 +116,7 @@ func isSHA256(text []byte) bool {
 
 // certURL reads the URL of a certificate. It does not fetch the URL.
 func (p *problems) certURL(f field) string {
-	text, ok := p.text(f, maxCertURL)
+	text, ok := p.trimmed(f, maxCertURL)
 	if ok && !isPlainHTTPS(string(text)) {
 		p.add(f, apperr.InvalidValue, "must be an https URL with a host and without a user name, password or spaces")
 	}

@@ -33,7 +33,25 @@ func TestConsentAccepted(t *testing.T) {
 		"without an offset":    {consenting(`"acknowledgedAt":"2026-01-02T03:04:05"`), gave(Consent{AcknowledgedText: "2026-01-02T03:04:05"})},
 		"acknowledgedAt empty": {consenting(`"acknowledgedAt":""`), gave(Consent{})},
 		"acknowledgedAt blank": {consenting(`"acknowledgedAt":"\u200b \u00a0"`), gave(Consent{})},
-		"recipientHash empty":  {consenting(`"recipientHash":""`), gave(Consent{})},
+		"blanks around acknowledgedAt": {
+			consenting(`"acknowledgedAt":"\ufeff 2026-01-02T03:04:05Z\u00a0\n"`),
+			on("2026-01-02T03:04:05Z", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		},
+		"acknowledgedAt of 64 after trimming": {
+			consenting(`"acknowledgedAt":" 2026-01-02T03:04:05.` + strings.Repeat("0", 43) + `Z "`),
+			on("2026-01-02T03:04:05."+strings.Repeat("0", 43)+"Z", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		},
+		"blanks around recipientHash": {
+			consenting(`"recipientHash":"\t` + lower + ` \u200b"`), gave(Consent{RecipientHash: lower}),
+		},
+		"blanks around certificate": {
+			consenting(`"thirdPartyFormCertUrl":"\u200b https://cert.example\n"`),
+			gave(Consent{ThirdPartyFormCertURL: "https://cert.example"}),
+		},
+		"certificate of 2048 after trimming": {
+			consenting(`"thirdPartyFormCertUrl":" ` + long + ` "`), gave(Consent{ThirdPartyFormCertURL: long}),
+		},
+		"recipientHash empty": {consenting(`"recipientHash":""`), gave(Consent{})},
 		"certificate empty, top given": {consenting(`"thirdPartyFormCertUrl":" "`) +
 			`,"thirdPartyFormCertUrl":"https://cert.example"`, gave(Consent{ThirdPartyFormCertURL: "https://cert.example"})},
 		"certificates empty":   {consenting(`"thirdPartyFormCertUrl":""`) + `,"thirdPartyFormCertUrl":""`, gave(Consent{})},
@@ -80,6 +98,9 @@ func TestConsentRejected(t *testing.T) {
 		"disclosureText long":     {consenting(`"disclosureText":` + chars(10001)), []string{"too_long consent.disclosureText"}},
 		"disclosureText U+0000":   {consenting(`"disclosureText":"\u0000"`), []string{"invalid_value consent.disclosureText"}},
 		"recipientHash a number":  {consenting(`"recipientHash":7`), []string{"invalid_type consent.recipientHash"}},
+		"acknowledgedAt, a space": {consenting(`"acknowledgedAt":"2026-01-02T03:04:05 Z"`), []string{"invalid_value consent.acknowledgedAt"}},
+		"recipientHash, a space":  {consenting(`"recipientHash":"` + strings.Repeat("a", 32) + ` ` + strings.Repeat("a", 32) + `"`), []string{"invalid_value consent.recipientHash"}},
+		"certificate, a space":    {consenting(`"thirdPartyFormCertUrl":"https://cert.example/a b"`), []string{"invalid_value consent.thirdPartyFormCertUrl"}},
 		"recipientHash of 63":     {consenting(`"recipientHash":"` + strings.Repeat("a", 63) + `"`), []string{"invalid_value consent.recipientHash"}},
 		"recipientHash of 65":     {consenting(`"recipientHash":"` + strings.Repeat("a", 65) + `"`), []string{"invalid_value consent.recipientHash"}},
 		"recipientHash with a g":  {consenting(`"recipientHash":"` + strings.Repeat("a", 63) + `g"`), []string{"invalid_value consent.recipientHash"}},

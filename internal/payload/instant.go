@@ -9,16 +9,17 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// acknowledgedAt reads a time of consent and returns it as sent and in UTC. A time without an offset has no
-// result in UTC, because an assumed offset would be false evidence (decision 62).
+// acknowledgedAt reads a time of consent and returns the text as sent, but trimmed, and the time in UTC. A
+// time without an offset has no result in UTC, because an assumed offset would be false evidence (decision
+// 62).
 func (p *problems) acknowledgedAt(f field) (sent string, at *time.Time) {
-	text, ok := p.text(f, maxAcknowledgedAt)
+	text, ok := p.trimmed(f, maxAcknowledgedAt)
 	if !ok {
 		return "", nil
 	}
 	utc, hasOffset, ok := parseISO8601(text)
 	if !ok {
-		p.add(f, apperr.InvalidValue, "must be an ISO 8601 date and time, such as 2026-01-02T03:04:05Z")
+		p.add(f, apperr.InvalidValue, "must be a calendar date and time in ISO 8601, such as 2026-01-02T03:04:05Z")
 		return "", nil
 	}
 	if hasOffset {

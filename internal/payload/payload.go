@@ -29,9 +29,9 @@ const (
 	maxName           = 200
 	maxPhone          = 64
 	maxAddress        = 500
-	maxAcknowledgedAt = 64
+	maxAcknowledgedAt = 64 // after trimming
 	MaxDisclosureText = 10_000
-	maxCertURL        = 2_048
+	maxCertURL        = 2_048 // after trimming
 	maxLeadToken      = 256
 	maxNotes          = 10_000
 	maxAnswers        = 100 // keys of the outermost object

@@ -27,9 +27,9 @@ const (
 	ValueIgnored WarningCode = "value_ignored"
 )
 
-// Warning is a remark in the response to an accepted request, about a value that was read in another way
-// than it was sent, or that may be wrong. Path is the field's path in the request. Message does not
-// contain the value, and needs no escaping in JSON.
+// Warning is a remark in the response to an accepted request, about a value that was ignored, was read as
+// something else, or may be wrong. Path is the field's path in the request. Message does not contain the
+// value, and needs no escaping in JSON.
 type Warning struct {
 	Code    WarningCode
 	Path    []string
