@@ -18,6 +18,7 @@ type setup struct {
 	Pending       bool
 	Suspended     bool
 	Accounts      []accountRow
+	DefaultPaused bool   // only the default account is suspended
 	Sandbox       string // the partnerId of the sandbox account, or ""
 	SandboxIsDef  bool
 	Agreement     agreement
@@ -80,6 +81,8 @@ func (p *Pages) Partner(l partners.Linked) ([]byte, error) {
 			Mode:      wordsOf(partners.EffectiveMode(a.SigningMode, l.Partner.SigningMode, p.defaultMode)),
 		})
 	}
+	own.DefaultPaused = l.Partner.Status == models.PartnerApproved &&
+		slices.ContainsFunc(own.Accounts, func(a accountRow) bool { return a.Default && a.Suspended })
 	data := page{Root: "../", BaseURL: p.reference.Origin + "/p/" + l.Partner.Slug, Setup: own}
 	if i := slices.IndexFunc(own.Accounts, func(a accountRow) bool { return a.Sandbox && !a.Suspended }); i >= 0 {
 		own.Sandbox, own.SandboxIsDef = own.Accounts[i].PartnerID, own.Accounts[i].Default
@@ -121,7 +124,8 @@ func newSignedExample(signed signingGuide) signedExample {
 func wordsOf(mode models.SigningMode) signingWords {
 	switch mode {
 	case models.SigningOff:
-		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can. If a post has a signature, the signature is always verified."}
+		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can, because after a quote has expired, only a signed " +
+			"retry shows whether the lead was delivered. If a post has a signature, the signature is always verified."}
 	case models.SigningReportOnly:
 		return signingWords{mode, "Not required yet", "Unsigned posts are still accepted, but will be rejected when signing becomes required. Sign every post."}
 	default:

@@ -187,6 +187,8 @@ func TestPartnerPageShowsAgreement(t *testing.T) {
 func TestPartnerPageShowsConfiguration(t *testing.T) {
 	suspended, own, trialAsDefault := paid("northgate-old"), paid("northgate-own"), trial("northgate-trial")
 	suspended.Status, own.SigningMode, trialAsDefault.IsDefault = models.AccountSuspended, models.SigningOff, true
+	other := suspended
+	other.IsDefault = false
 	pending, stopped, reporting := northgate, northgate, northgate
 	pending.Status, stopped.Status, reporting.SigningMode = models.PartnerPending, models.PartnerSuspended, models.SigningReportOnly
 	const required, watched, off = models.SigningRequired, models.SigningReportOnly, models.SigningOff
@@ -210,7 +212,11 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 			[]string{"northgate-trial active required"}, []string{"pending", "sandbox-default"}},
 		"suspended": {stopped, required, []models.Account{trialAsDefault}, "northgate-trial",
 			[]string{"northgate-trial active required"}, []string{"suspended", "sandbox-default"}},
-		"without a sandbox": {northgate, required, []models.Account{suspended, paid("a")}, "a",
+		"default account suspended": {northgate, required, []models.Account{suspended, trial("b")}, "b",
+			[]string{"northgate-old suspended required", "b active required"}, []string{"default-suspended"}},
+		"partner and default account suspended": {stopped, required, []models.Account{suspended, trial("b")}, "b",
+			[]string{"northgate-old suspended required", "b active required"}, []string{"suspended"}},
+		"another account suspended": {northgate, required, []models.Account{other, paid("a")}, "a",
 			[]string{"northgate-old suspended required", "a active required"}, []string{"no-sandbox"}},
 		"without an account": {northgate, required, nil, "", nil, []string{"no-account", "no-sandbox"}},
 	} {
