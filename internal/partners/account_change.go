@@ -56,8 +56,9 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 	return out, err
 }
 
-// SetAccount changes an account. Leads for a suspended account are not stored (decision 21). While
-// the default account is suspended, posts without a partnerId are rejected.
+// SetAccount changes an account. Leads for a suspended account are not stored (decision 21). While the
+// default account is suspended, pings to the partner's base URL get no price, and posts without a partnerId
+// are rejected.
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.check(); err != nil {

@@ -80,10 +80,11 @@ func (s *Service) accountNotes(ctx context.Context, partner models.Partner, body
 		notes = append(notes, "The post is rejected, because its partnerId is not one of this partner's accounts. "+
 			"Its spelling must match exactly.")
 	case accounts[i].Status != models.AccountActive:
-		notes = append(notes, "The post is rejected, because the account "+accounts[i].Identifier+" is suspended.")
+		notes = append(notes, "The post is rejected unless it was delivered before, because the account "+
+			accounts[i].Identifier+" is suspended.")
 	}
 	if partner.Status != models.PartnerApproved {
-		notes = append(notes, "The post is rejected, because the partner is not active.")
+		notes = append(notes, "The post is rejected unless it was delivered before, because the partner is not active.")
 	}
 	return notes, nil
 }

@@ -314,9 +314,13 @@ func (v AccountFormView) forecastText() string {
 }
 
 func (v AccountFormView) statuses() []ui.Option {
+	hint := "Posts for this account are rejected. The partner's other accounts are not affected."
+	if v.Default {
+		hint = "Posts for this account are rejected. All pings to the partner's base URL get no price, because this is the default account."
+	}
 	return []ui.Option{
 		{Value: "active", Label: "Active", Selected: !v.Suspended},
-		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Posts for this account are rejected. The partner's other accounts are not affected."},
+		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: hint},
 	}
 }
 
