@@ -22,8 +22,8 @@ type Limits struct {
 	// setup. A client with more failures is probably guessing.
 	MatchFailuresPerMinute int
 
-	// How many wrong signatures one client address may send per minute before all of its signed posts
-	// get 429, even those for other partners.
+	// How many wrong signatures one client address may send per minute before its signed posts to the
+	// shared base URL get 429. On partners' own base URLs, only posts with an invalid signature do.
 	SignatureFailuresPerMinute int
 
 	// How many pings one client address may send per second to partners' base URLs before it gets

@@ -76,8 +76,8 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 }
 
 // replay handles a post for a transaction that already has a lead. If its partner and body are the
-// same as in the first post, it gets the first result again. Otherwise it gets a 409, with the lead if it
-// is a signed post of the same partner (decision 3).
+// same as in the first post, the result contains this lead. Otherwise the post gets a 409, with the lead if
+// it is a signed post of the same partner (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	own := receipt.PartnerID == p.owner.account.Partner.ID
 	switch {

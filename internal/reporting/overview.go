@@ -60,7 +60,7 @@ type Figures struct {
 	Pings      int64  // all pings, including rejected ones
 	Priced     int64
 	Posts      int64 // all posts, including retries and rejected ones
-	Replayed   int64 // retries that got the first response again
+	Replayed   int64 // retries that got the leadId of their delivered lead
 	Delivered  int64 // leads
 	Rejections []RejectionCount
 	Payouts    []Payout
