@@ -26,7 +26,7 @@ type wrongSignature struct {
 	claim          signing.Claim
 	body           []byte
 	partners       []*partners.Partner // that may have signed the post
-	unknownAccount bool                // the post named a partnerId that nobody has
+	unknownAccount bool                // the post named a partnerId that no account has
 }
 
 // newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
@@ -92,7 +92,7 @@ func (q *requestQueue) findSecrets() {
 }
 
 // findSecret sets the partner, secret and kind of a post if it was signed with a secret that expired or was
-// revoked in the last 30 days, or with an active secret, but with a partnerId that nobody has. It adds the
+// revoked in the last 30 days, or with an active secret, but with a partnerId that no account has. It adds the
 // number of checked signatures to checks.
 func (w *wrongSignature) findSecret(r *loggedRequest, checks *int) bool {
 	for _, p := range w.partners {
