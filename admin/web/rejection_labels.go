@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -48,13 +49,12 @@ var RejectionReasons = map[string]rejectionReason{
 // RejectionFix returns how to fix a rejected request, or "". The code of the response is more precise than
 // the reason if the lead was delivered before.
 func RejectionFix(outcome, code string) string {
-	switch apperr.PublicCode(code) {
-	case apperr.TransactionExpiredDelivered:
-		return "No action is needed. The lead had been delivered before, and the response contained its leadId."
-	case apperr.TransactionExpiredUnknown:
-		return "The node could not find out whether the lead had been delivered before. Sign the same post and send it again."
-	}
-	return RejectionReasons[outcome].Fix
+	return cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
+}
+
+var codeFixes = map[apperr.PublicCode]string{
+	apperr.TransactionExpiredDelivered: "No action is needed. The lead had been delivered before, and the response contained its leadId.",
+	apperr.TransactionExpiredUnknown:   "The node could not find out whether the lead had been delivered before. Sign the same post and send it again.",
 }
 
 // outcomes maps the outcomes of requests that were not rejected to labels and badges.

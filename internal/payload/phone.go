@@ -32,8 +32,8 @@ func E164(phone, country string) (text string, ok bool) {
 // needed only for other numbers, and takes longer than everything else.
 func isValidE164(phone, country string) bool {
 	for end := 2; end <= min(4, len(phone)-1); end++ {
-		code, _ := strconv.Atoi(phone[1:end])
-		if phonenumbers.GetRegionCodeForCountryCode(code) == phonenumbers.UNKNOWN_REGION {
+		code, _ := strconv.ParseInt(phone[1:end], 10, 32)
+		if phonenumbers.GetRegionCodeForCountryCode(int(code)) == phonenumbers.UNKNOWN_REGION {
 			continue
 		}
 		code32 := int32(code)
