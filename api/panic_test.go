@@ -37,8 +37,10 @@ func (s *service) checkLogged(t *testing.T, p testkit.Partner, endpoint, request
 		t.Fatal(err)
 	}
 	var found int
-	if err := s.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM api_requests
-		WHERE request_id = $1 AND partner_id = $2 AND endpoint = $3 AND status = $4`, requestID, p.ID, endpoint, status).Scan(&found); err != nil || found != 1 {
+	err = s.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM api_requests
+		WHERE request_id = $1 AND partner_id = $2 AND endpoint = $3 AND status = $4`,
+		requestID, p.ID, endpoint, status).Scan(&found)
+	if err != nil || found != 1 {
 		t.Errorf("%s: logged %d times (%v)", endpoint, found, err)
 	}
 }

@@ -46,8 +46,8 @@ var RejectionReasons = map[string]rejectionReason{
 	"no_key_wrapper":                     {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
 }
 
-// RejectionFix returns how to fix a rejected request, or "". The code of the response is more precise than
-// the reason if the lead was delivered before.
+// RejectionFix returns how to fix a rejected request, or "". For some expired quotes, the fix depends on the
+// code of the response.
 func RejectionFix(outcome, code string) string {
 	return cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
 }

@@ -284,7 +284,7 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 		owner        testkit.Partner
 		want         uuid.UUID
 	}{
-		"active, shared base URL with an unknown partnerId":  {shared, active.Secret, []string{partnerID("nobody")}, active, active.SecretID},
+		"active, shared base URL with an unknown partnerId":  {shared, active.Secret, []string{partnerID(unknownAccount)}, active, active.SecretID},
 		"active, shared base URL, other partner's partnerId": {shared, active.Secret, []string{partnerID(p.Accounts[0].Identifier)}, p, uuid.Nil},
 		"revoked, own base URL":                              {p.Slug, p.Secret, nil, p, p.SecretID},
 		"revoked, shared base URL with a partnerId":          {shared, p.Secret, []string{partnerID(p.Accounts[0].Identifier)}, p, p.SecretID},

@@ -38,14 +38,15 @@ func isValidE164(phone, country string) bool {
 		}
 		code32 := int32(code)
 		national, _ := strconv.ParseUint(phone[end:], 10, 64)
-		return phone[end] != '0' && isValid(&phonenumbers.PhoneNumber{CountryCode: &code32, NationalNumber: &national}, country)
+		number := &phonenumbers.PhoneNumber{CountryCode: &code32, NationalNumber: &national}
+		return phone[end] != '0' && isValid(number, country)
 	}
 	return false
 }
 
-// isValid reports whether a number is valid. It first tries the given country or, if that has another calling
-// code, the main country of the number's calling code, because the library tries one country twice and often
-// several in vain.
+// isValid reports whether a number is valid in a country with its calling code. It first tries the given
+// country or, if that has another calling code, the main country of the number's calling code. On its own, the
+// library tries all of them in turn, and the one that it finds again.
 func isValid(number *phonenumbers.PhoneNumber, country string) bool {
 	code := int(number.GetCountryCode())
 	if phonenumbers.GetCountryCodeForRegion(country) != code {

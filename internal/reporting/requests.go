@@ -81,11 +81,14 @@ func (in *Reader) RequestGroups(
 	ctx context.Context, sc scope.Scope, f RequestFilter,
 ) (groups []RequestGroup, complete bool, err error) {
 	// The position of an error in a JSON body does not separate groups.
-	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message, split_part(detail, ' ', 1), fields`
+	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message,
+		split_part(detail, ' ', 1), fields`
 	grouped := f.apply(requests(ctx, in.db, sc)).Group(equal).
-		Select(`max(id) AS newest, count(*) AS count, min(at) AS first, row_number() OVER (PARTITION BY kind ORDER BY max(id) DESC) AS place`)
+		Select(`max(id) AS newest, count(*) AS count, min(at) AS first,
+			row_number() OVER (PARTITION BY kind ORDER BY max(id) DESC) AS place`)
 	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
-		Select(requestColumns+", count, first, place").Where("place <= ?", MaxRequestGroups+1).Order("newest DESC").Find(&groups).Error
+		Select(requestColumns+", count, first, place").Where("place <= ?", MaxRequestGroups+1).
+		Order("newest DESC").Find(&groups).Error
 	all := len(groups)
 	groups = slices.DeleteFunc(groups, func(g RequestGroup) bool { return g.Place > MaxRequestGroups })
 	return groups, len(groups) == all, postgres.Translate(err)

@@ -100,7 +100,8 @@ func TestRequestGroups(t *testing.T) {
 	}
 	f.reject(t, f.mine, now, "payload", "email", "phone")
 	f.reject(t, f.theirs, now, "payload", "email")
-	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
+	mine := reporting.RequestFilter{Partner: f.mine}
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine)
 	if err != nil || len(got) != 3 || !complete {
 		t.Fatalf("got %d groups, complete: %v, want 3 (%v): %+v", len(got), complete, err, got)
 	}
@@ -111,7 +112,7 @@ func TestRequestGroups(t *testing.T) {
 	if got[0].Count != 1 || len(got[0].Fields) != 2 || got[2].Count != 3 || got[2].Outcome != "signature" {
 		t.Errorf("got %+v", got)
 	}
-	got, _, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine})
+	got, _, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), mine)
 	if err != nil || len(got) != 0 {
 		t.Errorf("out of scope: got %+v, %v", got, err)
 	}
@@ -128,9 +129,11 @@ func TestRequestGroupsOfEachKind(t *testing.T) {
 	for i := range reporting.MaxRequestGroups + 1 {
 		f.reject(t, f.mine, now, "payload", strconv.Itoa(i))
 		broken := f.reject(t, f.mine, now, "json")
-		f.Exec(t, `UPDATE api_requests SET kind = 'ping', detail = $2 WHERE request_id = $1`, broken, fmt.Sprintf("syntax at byte %d", i))
+		f.Exec(t, `UPDATE api_requests SET kind = 'ping', detail = $2 WHERE request_id = $1`,
+			broken, fmt.Sprintf("syntax at byte %d", i))
 	}
-	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), reporting.RequestFilter{Partner: f.mine})
+	mine := reporting.RequestFilter{Partner: f.mine}
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine)
 	if err != nil || complete || len(got) != 1+reporting.MaxRequestGroups+1 {
 		t.Fatalf("got %d groups, complete: %v (%v)", len(got), complete, err)
 	}

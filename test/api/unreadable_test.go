@@ -47,7 +47,8 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 			expect(sendHalf(t, n, node.RawRequest{Path: w.Path, Body: node.MinimalPing}), http.StatusRequestTimeout, "incomplete")
 			if base != "" {
 				expect(exchange(t, n, node.RawRequest{Path: base + "/" + endpoint, Body: "{}"}), http.StatusNotFound, "not_found")
-				expect(exchange(t, n, node.RawRequest{Method: http.MethodGet, Path: w.Path, Line: "GET " + w.Path + " HTTP/1.1"}), http.StatusMethodNotAllowed, "method")
+				get := node.RawRequest{Method: http.MethodGet, Path: w.Path, Line: "GET " + w.Path + " HTTP/1.1"}
+				expect(exchange(t, n, get), http.StatusMethodNotAllowed, "method")
 			}
 		}
 	}
