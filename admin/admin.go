@@ -65,6 +65,7 @@ type Options struct {
 	Reconcile      *reconcile.Service
 	Jobs           *jobs.Queue
 	PublicURL      string                // start of the partners' base URLs
+	AdminURL       string                // origin of the console, for links to it
 	DefaultSigning models.SigningMode    // for partners without their own signing mode
 	RequestLogDays int                   // for how many days requests are logged
 	AccessLog      *httpserver.AccessLog // nil disables it
@@ -128,7 +129,7 @@ func Routes(o Options) []web.Route {
 			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,
 		}}).Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
-		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
+		(&staffpages.Handlers{AdminURL: o.AdminURL, Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
 		(&retention.Handlers{Privacy: o.Privacy, Days: o.RetentionDays}).Routes(),

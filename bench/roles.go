@@ -106,6 +106,7 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 		return nil, nil, err
 	}
 	cfg.HTTP.PublicURL = "http://" + listeners.API.Addr().String()
+	cfg.HTTP.AdminURL = "http://" + listeners.Admin.Addr().String()
 	if err := cfg.Validate(); err != nil {
 		listeners.Close()
 		return nil, nil, err

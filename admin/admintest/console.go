@@ -124,6 +124,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Prices:         prices.WithPolicy(k.Policy),
 		Reporting:      reporting.NewReader(h.DB),
 		PublicURL:      "http://api.example",
+		AdminURL:       "http://console.example",
 		Metrics:        httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"),
 		Clients:        httpserver.NewClients(k.Proxies, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)),
 		DefaultSigning: models.SigningRequired,

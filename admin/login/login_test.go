@@ -1,6 +1,8 @@
 package login_test
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -185,6 +188,53 @@ func TestThrottledLogin(t *testing.T) {
 	if n := h.Count(t, "audit_events", "address = '198.51.100.1'"); n != 6 {
 		t.Errorf("got %d rejections for the address in the audit log, want 6", n)
 	}
+}
+
+// TestInvitationLinkIgnoresHost checks that a request with another Host header cannot change the address in an
+// invitation link, because a proxy may forward any Host header.
+func TestInvitationLinkIgnoresHost(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	const host = "console.attacker.example"
+	form := admintest.WithFormKey(url.Values{"email": {"new@example.com"}, "name": {"New"}, "role": {"auditor"}})
+	for _, path := range []func() string{
+		func() string { return "/staff/invite" },
+		func() string { return web.StaffURL(memberOf(t, h, "new@example.com").ID) + "/invite" },
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+path(), strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range b.Jar.Cookies(req.URL) {
+			req.AddCookie(cookie) // the client would look for cookies of the other host
+		}
+		req.Host = host
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", "http://"+host)
+		resp, err := b.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusOK || strings.Contains(string(body), host) ||
+			!strings.Contains(string(body), h.Options.AdminURL+"/invite/") {
+			t.Errorf("%s: got status %d and a link without %s", req.URL.Path, resp.StatusCode, h.Options.AdminURL)
+		}
+		form = admintest.WithFormKey(nil)
+	}
+}
+
+func memberOf(t *testing.T, h *admintest.Console, email string) staff.Member {
+	t.Helper()
+	m, err := h.StaffService.Find(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func TestInvitation(t *testing.T) {

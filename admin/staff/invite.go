@@ -61,15 +61,11 @@ func (h *Handlers) invite(k *web.Request) error {
 
 // showInvited shows the link of a new invitation. The link cannot be shown again.
 func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
-	scheme := "http"
-	if k.Production() {
-		scheme = "https"
-	}
 	return k.ShowSecret(http.StatusOK, view.StaffInvited(view.StaffInvitedView{
 		Shell:      k.Shell("Invitation for "+made.Name, allStaff),
 		Name:       made.Name,
 		Email:      made.Email,
-		Link:       scheme + "://" + k.R.Host + "/invite/" + made.Token,
+		Link:       h.AdminURL + "/invite/" + made.Token,
 		ValidWords: "for 72 hours, until " + k.Now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"),
 		PersonURL:  web.StaffURL(made.ID),
 	}))

@@ -11,8 +11,9 @@ import (
 
 // Handlers handles requests to this package's routes.
 type Handlers struct {
-	Audit *audit.Log
-	Staff *staff.Service
+	AdminURL string // origin of the console
+	Audit    *audit.Log
+	Staff    *staff.Service
 }
 
 // Routes returns the routes for managing users.

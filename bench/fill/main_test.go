@@ -30,7 +30,7 @@ func TestFill(t *testing.T) {
 	}
 	environ := []string{
 		"PINGPOST_DATABASE_URL=" + db.AppURL, "PINGPOST_PLATFORM_KEYS=" + key(), "LEAD_VAULT_KEK=" + key(),
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com",
 		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
 		"PINGPOST_HTTP_DRAIN_DELAY=0s", "PINGPOST_DATABASE_SNAPSHOT_FILE=",
 	}

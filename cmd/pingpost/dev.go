@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,7 +96,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	stopping := context.WithoutCancel(ctx)
 	defer func() { err = errors.Join(err, stack.Stop(stopping)) }()
 
-	fill(cfg, stack, origin(listeners.API.Addr().String()))
+	fill(cfg, stack, origin(listeners.API.Addr().String()), origin(listeners.Admin.Addr().String()))
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -188,15 +189,14 @@ func origin(addr string) string {
 
 // fill sets the settings that `pingpost dev` generates. It replaces any configured database and keys
 // with dev's own, so that demo data is never written to another database.
-func fill(cfg *config.Config, s *devstack.Stack, origin string) {
+func fill(cfg *config.Config, s *devstack.Stack, api, admin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
 	cfg.Keys.Local = []config.Secret{config.Secret(s.Keys.LeadVaultKEK)}
 	cfg.Privacy.ErasureJournal = s.ErasureJournal
 	useVault(cfg, s.Vault, devvault.Serve)
-	if cfg.HTTP.PublicURL == "" {
-		cfg.HTTP.PublicURL = origin
-	}
+	cfg.HTTP.PublicURL = cmp.Or(cfg.HTTP.PublicURL, api)
+	cfg.HTTP.AdminURL = cmp.Or(cfg.HTTP.AdminURL, admin)
 }
 
 // useVault makes Vault the key wrapper for new leads, and sets the credentials of the given role. If v

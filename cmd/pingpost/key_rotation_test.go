@@ -219,6 +219,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		"PINGPOST_HTTP_ADMIN_ADDR":  "127.0.0.1:0",
 		"PINGPOST_HTTP_OPS_ADDR":    "127.0.0.1:0",
 		"PINGPOST_HTTP_PUBLIC_URL":  "https://leads.example.com",
+		"PINGPOST_HTTP_ADMIN_URL":   "https://console.example.com",
 		"PINGPOST_HTTP_DRAIN_DELAY": "0s",
 	}}
 	name, url, _ := strings.Cut(database, "=")

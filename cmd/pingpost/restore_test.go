@@ -55,7 +55,7 @@ func onDatabase(url string) []string {
 	return []string{
 		"PINGPOST_DATABASE_URL=" + url, "PINGPOST_PLATFORM_KEYS=" + oldKey, "LEAD_VAULT_KEK=" + aKEK,
 		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
 		"PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=auditor", // not a role of the user
 	}
 }

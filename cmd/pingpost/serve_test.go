@@ -33,7 +33,7 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 	return append([]string{
 		"PINGPOST_DATABASE_URL=" + running.DatabaseURL, "PINGPOST_PLATFORM_KEYS=" + running.PlatformKeys, "LEAD_VAULT_KEK=" + keys.LeadVaultKEK,
 		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
 	}, change...)
 }
 

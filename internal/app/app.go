@@ -309,6 +309,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Jobs:           a.queue,
 		Reporting:      reporting.NewReader(a.db),
 		PublicURL:      a.cfg.HTTP.PublicURL,
+		AdminURL:       a.cfg.HTTP.AdminURL,
 		DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RequestLogDays: a.cfg.Retention.RequestLogDays,
 		AccessLog:      a.accessLog(),

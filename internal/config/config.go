@@ -19,7 +19,7 @@ const (
 	// Serve is the profile for production. Settings without a safe default are required.
 	Serve Profile = iota
 	// Dev is the profile of `pingpost dev`, whose listeners use only the loopback interface. After Load,
-	// the caller sets the generated values (the database, keys and public URL) and calls Validate.
+	// the caller sets the generated values (the database, keys and origins) and calls Validate.
 	Dev
 )
 

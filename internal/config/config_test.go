@@ -11,6 +11,7 @@ const complete = `http:
   ops_addr: "127.0.0.1:8082"
   profile_addr: ""
   public_url: "https://leads.example.com"
+  admin_url: "https://console.example.com"
   support_contact: ""
   trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
   read_header_timeout: 5s

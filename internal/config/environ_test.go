@@ -66,7 +66,7 @@ func TestConflictingVariables(t *testing.T) {
 }
 
 func TestEnvironmentProblemsNameTheVariable(t *testing.T) {
-	environ := append(sufficient()[:5],
+	environ := append(sufficient()[:6],
 		"PINGPOST_PLATFORM_KEYS="+keyA+" "+keyA+","+keyB[1:],
 		"PINGPOST_KEYS_LOCAL_KEK_FILE=/absent",
 		"PINGPOST_DATABASE_MAX_CONNECTIONS=lots",

@@ -36,6 +36,11 @@ type HTTP struct {
 	// data; `http` is only allowed for localhost.
 	PublicURL string
 
+	// The origin of the console, such as `https://console.example.com`, for links to the console. It is
+	// required if `admin_addr` is set. It must be `https`, because browsers do not send the console's cookie
+	// without HTTPS; `http` is only allowed for localhost.
+	AdminURL string
+
 	// Where partners get help: an email address or an `https` URL. It is shown in `/docs` and in
 	// partners' own documentation. If it is empty, both refer partners to their account manager.
 	SupportContact string
@@ -97,6 +102,7 @@ func (h *HTTP) fields() []field {
 		text("ops_addr", &h.OpsAddr),
 		text("profile_addr", &h.ProfileAddr),
 		text("public_url", &h.PublicURL),
+		text("admin_url", &h.AdminURL),
 		text("support_contact", &h.SupportContact),
 		texts("trusted_proxies", &h.TrustedProxies),
 		duration("read_header_timeout", &h.ReadHeaderTimeout),
@@ -112,7 +118,11 @@ func (h *HTTP) fields() []field {
 func (h *HTTP) Validate() error {
 	var ps Problems
 	h.validateListeners(&ps)
-	h.validatePublicURL(&ps)
+	ps.require("http.public_url", h.PublicURL != "")
+	ps.require("http.admin_url", h.AdminURL != "" || h.AdminAddr == "")
+	validateOrigin(&ps, "http.public_url", h.PublicURL, "https://leads.example.com", "posts contain personal data")
+	validateOrigin(&ps, "http.admin_url", h.AdminURL, "https://console.example.com",
+		"browsers do not send the console's cookie without HTTPS")
 	if !validContact(h.SupportContact) {
 		ps.add("http.support_contact", "must be an email address, such as partners@example.com, or an https URL")
 	}
@@ -172,20 +182,20 @@ func (h *HTTP) validateListeners(ps *Problems) {
 	}
 }
 
-func (h *HTTP) validatePublicURL(ps *Problems) {
-	const path = "http.public_url"
-	ps.require(path, h.PublicURL != "")
-	if h.PublicURL == "" {
+// validateOrigin checks a setting that contains an origin. whyHTTPS completes the message for an origin
+// without HTTPS.
+func validateOrigin(ps *Problems, path, origin, example, whyHTTPS string) {
+	if origin == "" {
 		return
 	}
-	u, err := url.Parse(h.PublicURL)
+	u, err := url.Parse(origin)
 	switch {
 	case err != nil || !validHost(u.Hostname()) || !validPort(u.Port(), true) || u.Scheme != "http" && u.Scheme != "https":
-		ps.add(path, "must be an origin, such as https://leads.example.com")
-	case h.PublicURL != u.Scheme+"://"+u.Host:
+		ps.add(path, "must be an origin, such as %s", example)
+	case origin != u.Scheme+"://"+u.Host:
 		ps.add(path, "must end after the host or port: no user, path, trailing slash, query or fragment")
 	case u.Scheme != "https" && !loopback(u.Hostname()):
-		ps.add(path, "must use https, because posts contain personal data; http is only allowed for localhost")
+		ps.add(path, "must use https, because %s; http is only allowed for localhost", whyHTTPS)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 func validHTTP() HTTP {
 	h := defaultHTTP(Serve)
 	h.APIAddr, h.AdminAddr, h.OpsAddr, h.PublicURL = ":8080", ":8081", "127.0.0.1:8082", "https://leads.example.com"
+	h.AdminURL = "https://console.example.com"
 	return h
 }
 
@@ -33,7 +34,7 @@ func TestHTTPValidate(t *testing.T) {
 		{"profiles without a port", func(h *HTTP) { h.ProfileAddr = "127.0.0.1" }, []string{"http.profile_addr"}},
 		{"profiles on the ops listener", func(h *HTTP) { h.ProfileAddr = "127.0.0.1:8082" },
 			[]string{"http.profile_addr http.ops_addr"}},
-		{"only the partner API", func(h *HTTP) { h.AdminAddr = "" }, nil},
+		{"only the partner API", func(h *HTTP) { h.AdminAddr, h.AdminURL = "", "" }, nil},
 		{"only the console", func(h *HTTP) { h.APIAddr = "" }, nil},
 		{"neither of them", func(h *HTTP) { h.APIAddr, h.AdminAddr = "", "" },
 			[]string{"http.admin_addr PINGPOST_HTTP_ADMIN_ADDR", "http.api_addr PINGPOST_HTTP_API_ADDR"}},
@@ -76,6 +77,11 @@ func TestHTTPValidate(t *testing.T) {
 		{"a query", func(h *HTTP) { h.PublicURL = "https://leads.example.com?" }, []string{"http.public_url"}},
 		{"a fragment", func(h *HTTP) { h.PublicURL = "https://leads.example.com#" }, []string{"http.public_url"}},
 		{"a user", func(h *HTTP) { h.PublicURL = "https://user:pw@leads.example.com" }, []string{"http.public_url"}},
+
+		{"no console URL", func(h *HTTP) { h.AdminURL = "" }, []string{"http.admin_url PINGPOST_HTTP_ADMIN_URL"}},
+		{"a console URL with a path", func(h *HTTP) { h.AdminURL = "https://example.com/console" }, []string{"http.admin_url"}},
+		{"a console URL without HTTPS", func(h *HTTP) { h.AdminURL = "http://console.example.com" }, []string{"http.admin_url"}},
+		{"a console URL on localhost", func(h *HTTP) { h.AdminURL = "http://localhost:8081" }, nil},
 
 		{"one proxy", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7/32", "2001:db8::/64"} }, nil},
 		{"proxies without a prefix length and with host bits", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7", "10.0.0.1/8"} },

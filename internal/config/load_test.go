@@ -31,6 +31,7 @@ func sufficient() []string {
 		"PINGPOST_HTTP_ADMIN_ADDR=:8081",
 		"PINGPOST_HTTP_OPS_ADDR=127.0.0.1:8082",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_HTTP_ADMIN_URL=https://console.example.com",
 		"PINGPOST_DATABASE_URL=" + databaseURL,
 		"PINGPOST_PLATFORM_KEYS=" + keyA,
 		"LEAD_VAULT_KEK=" + keyC,
@@ -94,7 +95,7 @@ func TestLoadUsesDefaults(t *testing.T) {
 	}
 	want := Defaults(Serve)
 	want.HTTP.APIAddr, want.HTTP.AdminAddr, want.HTTP.OpsAddr = ":8080", ":8081", "127.0.0.1:8082"
-	want.HTTP.PublicURL = "https://leads.example.com"
+	want.HTTP.PublicURL, want.HTTP.AdminURL = "https://leads.example.com", "https://console.example.com"
 	want.Database.URL = databaseURL
 	want.Keys = Keys{Platform: []Secret{keyA}, Local: []Secret{keyC}, WriteWith: WrapperLocal}
 	want.Node.useHostName()
@@ -174,7 +175,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		"/run/keys":     keyA + "\n" + keyB + "\n",
 		"/run/kek":      keyC,
 	}
-	environ := append(sufficient()[:4], "PINGPOST_PLATFORM_KEYS_FILE=/run/keys", "LEAD_VAULT_KEK_FILE=/run/kek")
+	environ := append(sufficient()[:5], "PINGPOST_PLATFORM_KEYS_FILE=/run/keys", "LEAD_VAULT_KEK_FILE=/run/kek")
 	cfg, err := load(Source{File: "pingpost.yaml", Environ: environ}, disk.read)
 	if err != nil {
 		t.Fatal(err)
@@ -190,9 +191,9 @@ func TestSecretsFromFiles(t *testing.T) {
 // If a key file cannot be read, the key is not also reported as missing.
 func TestUnreadableKeyFileIsOneProblem(t *testing.T) {
 	const text = "keys: {local_kek_file: /run/kek, write_with: local}\n"
-	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:6]}, files{"pingpost.yaml": text}.read)
+	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:7]}, files{"pingpost.yaml": text}.read)
 	checkProblems(t, err, "pingpost.yaml:1: keys.local_kek")
-	_, err = loadText("keys: {write_with: local}\n", sufficient()[:6]...)
+	_, err = loadText("keys: {write_with: local}\n", sufficient()[:7]...)
 	checkProblems(t, err, "pingpost.yaml:1: keys.write_with keys.local_kek LEAD_VAULT_KEK")
 }
 
@@ -251,12 +252,13 @@ func TestDevIgnoresMissingSettings(t *testing.T) {
 	}
 	checkProblems(t, cfg.Validate(),
 		"database.url PINGPOST_DATABASE_URL",
+		"http.admin_url PINGPOST_HTTP_ADMIN_URL",
 		"http.public_url PINGPOST_HTTP_PUBLIC_URL",
 		"keys.platform_keys PINGPOST_PLATFORM_KEYS",
 		"keys.write_with keys.local_kek LEAD_VAULT_KEK",
 	)
 	cfg.Database.URL = databaseURL
-	cfg.HTTP.PublicURL = "http://127.0.0.1:8080"
+	cfg.HTTP.PublicURL, cfg.HTTP.AdminURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
 	cfg.Keys.Platform, cfg.Keys.Local = []Secret{keyA}, []Secret{keyC}
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("complete configuration: %v", err)

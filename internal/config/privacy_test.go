@@ -68,6 +68,7 @@ func TestExportTextsAreLimited(t *testing.T) {
 func TestNodeWithoutConsoleMayNotDecrypt(t *testing.T) {
 	c := Defaults(Dev)
 	c.HTTP.PublicURL, c.Database.URL, c.Keys.Platform = "https://leads.example.com", Secret(databaseURL), []Secret{Secret(keyA)}
+	c.HTTP.AdminURL = "https://console.example.com"
 	c.Vault.Address, c.Vault.RoleID, c.Vault.SecretID = "https://vault.example.com:8200", "role", "secret"
 	c.Vault.ReadRoleID, c.Vault.ReadSecretID = "reader", "secret"
 	checkProblems(t, c.Validate())

@@ -36,7 +36,7 @@ func TestSecretIsRedacted(t *testing.T) {
 // in every way, and searches the output for the canaries.
 func TestPrintedConfigurationContainsNoSecrets(t *testing.T) {
 	canaries := []string{"canary-pw", keyA, keyB, keyC, strings.Repeat("A", 8), "65 65 65", "41414141", "QUFBQUFB"}
-	cfg := mustLoad(t, "", append(sufficient()[:4],
+	cfg := mustLoad(t, "", append(sufficient()[:5],
 		"PINGPOST_DATABASE_URL=postgres://app:canary-pw@db.example.com/pingpost",
 		"PINGPOST_PLATFORM_KEYS="+keyA+","+keyB,
 		"LEAD_VAULT_KEK="+keyC,

@@ -34,8 +34,12 @@ func (c *Config) Warnings() Problems {
 }
 
 func (h *HTTP) warn(ps *Problems) {
-	if strings.HasPrefix(h.PublicURL, "http://") {
-		ps.add("http.public_url", "only works on this machine")
+	for _, origin := range []struct{ path, value string }{
+		{"http.public_url", h.PublicURL}, {"http.admin_url", h.AdminURL},
+	} {
+		if strings.HasPrefix(origin.value, "http://") {
+			ps.add(origin.path, "only works on this machine")
+		}
 	}
 	for i, cidr := range h.TrustedProxies {
 		if network, err := netip.ParsePrefix(cidr); err == nil && network.Bits() == 0 {

@@ -12,6 +12,7 @@ func TestWarnings(t *testing.T) {
 		{"unsigned posts", "signing: {default_mode: off}", "signing.default_mode"},
 		{"ops listener for a load balancer", `http: {ops_addr: ":9090"}`, ""},
 		{"local public URL", `http: {public_url: "http://localhost:8080"}`, "http.public_url"},
+		{"local console URL", `http: {admin_url: "http://localhost:8081"}`, "http.admin_url"},
 		{"all clients as proxies", `http: {trusted_proxies: [10.0.0.0/8, "::/0"]}`, "http.trusted_proxies[1]"},
 		{"write timeout too short", "http: {write_timeout: 14s}", "http.write_timeout http.read_timeout"},
 		{"shutdown grace too short", "http: {shutdown_grace: 14s}", "http.shutdown_grace http.write_timeout"},
@@ -26,6 +27,7 @@ func TestWarnings(t *testing.T) {
 			environ := slices.DeleteFunc(sufficient(), func(v string) bool {
 				return strings.Contains(c.text, "ops_addr") && strings.Contains(v, "OPS_ADDR") ||
 					strings.Contains(c.text, "public_url") && strings.Contains(v, "PUBLIC_URL") ||
+					strings.Contains(c.text, "admin_url") && strings.Contains(v, "ADMIN_URL") ||
 					strings.Contains(c.text, "url:") && strings.Contains(v, "DATABASE_URL") &&
 						strings.Contains(c.text, "database") ||
 					strings.Contains(c.text, "local_kek") && strings.Contains(v, "KEK")

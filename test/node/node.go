@@ -120,6 +120,10 @@ func Start(t *testing.T, options ...Option) *Node {
 		t.Fatal(err)
 	}
 	n.Config.HTTP.PublicURL = "http://" + listeners.API.Addr().String()
+	n.Config.HTTP.AdminURL = "http://localhost:8081"
+	if listeners.Admin != nil {
+		n.Config.HTTP.AdminURL = "http://" + listeners.Admin.Addr().String()
+	}
 	if err := n.Config.Validate(); err != nil {
 		t.Fatal(err)
 	}

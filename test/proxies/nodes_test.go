@@ -73,7 +73,7 @@ func newPlatform(t *testing.T) *platform {
 	p.env = append(os.Environ(),
 		"PINGPOST_DATABASE_URL="+testkit.NewDatabaseURLs(t).AppURL,
 		"PINGPOST_PLATFORM_KEYS="+node.NewKey().Reveal(), "LEAD_VAULT_KEK="+node.NewKey().Reveal(),
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com", "PINGPOST_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0") // the test is one client of one partner
 	for i := range p.nodes {
 		p.nodes[i] = &process{
