@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -124,7 +125,7 @@ func TestBadPartnerForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.Options.Partners.CreateSecret(t.Context(), models.Partner{ID: o.PartnerID}, "live")
+	secret, err := o.Options.Partners.CreateSecret(t.Context(), scope.System, models.Partner{ID: o.PartnerID}, "live")
 	if err != nil {
 		t.Fatal(err)
 	}

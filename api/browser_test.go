@@ -55,7 +55,7 @@ func (s *service) agree(t *testing.T, p models.Partner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Partners.RotateSecret(t.Context(), p, "", time.Hour, false); err != nil {
+	if _, err := s.Partners.RotateSecret(t.Context(), scope.System, p, "", time.Hour, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.DB.Pool.Exec(t.Context(), `UPDATE partners SET payment_terms = '30 days after the end of the month',

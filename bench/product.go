@@ -82,7 +82,7 @@ func (p *product) admit(ctx context.Context) error {
 	if _, err := service.CreateAccount(ctx, row, partners.NewAccount{Identifier: partnerSlug}); err != nil {
 		return err
 	}
-	secret, err := service.CreateSecret(ctx, row, "")
+	secret, err := service.CreateSecret(ctx, scope.System, row, "")
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	}
 	if err == nil {
 		var made partners.CreatedSecret
-		made, err = h.Options.Partners.CreateSecret(t.Context(), p, "live")
+		made, err = h.Options.Partners.CreateSecret(t.Context(), scope.System, p, "live")
 		s.secret = made.ID
 	}
 	if err == nil {

@@ -99,10 +99,10 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 		Signing:    models.SigningRequired,
 	})
 	must(err)
-	old, err := by.CreateSecret(ctx, p, "live 2026")
+	old, err := by.CreateSecret(ctx, scope.System, p, "live 2026")
 	must(err)
 	must(by.SetStatus(ctx, scope.System, p.ID, models.PartnerApproved))
-	fresh, err := by.RotateSecret(ctx, p, "live 2026, second half", 24*time.Hour, false)
+	fresh, err := by.RotateSecret(ctx, scope.System, p, "live 2026, second half", 24*time.Hour, false)
 	must(err)
 	_, err = by.NewLink(ctx, scope.System, p)
 	must(err)

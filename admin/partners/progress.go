@@ -22,7 +22,7 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 	if s.accounts, err = h.Partners.Accounts(k.R.Context(), p); err != nil {
 		return s, err
 	}
-	all, err := h.Partners.Secrets(k.R.Context(), p)
+	all, err := h.Partners.Secrets(k.R.Context(), k.Scope, p)
 	if err != nil {
 		return s, err
 	}

@@ -126,7 +126,7 @@ func (h *Handlers) requestNames(k *web.Request, p models.Partner) (requestNames,
 	for _, a := range accounts {
 		names.accounts[a.ID] = a
 	}
-	secrets, err := h.Partners.Secrets(k.R.Context(), p)
+	secrets, err := h.Partners.Secrets(k.R.Context(), k.Scope, p)
 	for _, s := range secrets {
 		names.secrets[s.ID] = s
 	}
@@ -242,7 +242,7 @@ func (h *Handlers) nameRequest(
 	if r.Outcome != wrongSignature {
 		return nil
 	}
-	end, by, err := h.Partners.SecretEnd(k.R.Context(), secret)
+	end, by, err := h.Partners.SecretEnd(k.R.Context(), k.Scope, secret)
 	v.Secret += secretEndText(secret, end, by)
 	v.Fix = "Sign with a valid secret. If the partner has none, create one."
 	return err

@@ -21,7 +21,7 @@ func (h *Handlers) expireSecretPage(k *web.Request) error {
 func (h *Handlers) showExpire(
 	k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors,
 ) error {
-	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
+	last, err := h.Partners.LastActive(k.R.Context(), k.Scope, p, s.ID)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (h *Handlers) expireSecret(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).ExpireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).ExpireSecret(k.R.Context(), k.Scope, p, s.ID, k.Now.Add(length))
 		},
 		Show: func(r web.Rejected) error { return h.showExpire(k, r.Status, p, s, when, r.Errors) },
 	})

@@ -51,7 +51,7 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 
 // rotationWarning returns a warning if another rotation of the partner's secrets is in progress.
 func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, error) {
-	secrets, err := h.Partners.Secrets(k.R.Context(), p)
+	secrets, err := h.Partners.Secrets(k.R.Context(), k.Scope, p)
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateExpiring {
 			return "A rotation is in progress: “" + s.Label + "” (…" + s.LastFour + ") expires at " +
@@ -65,9 +65,9 @@ func (h *Handlers) createSecret(k *web.Request) error {
 	return h.submitSecret(k, false, func(p models.Partner) (partners.CreatedSecret, error) {
 		f := k.R.PostForm
 		if f.Get("import") != "" {
-			return h.partners(k).ImportSecret(k.R.Context(), p, f.Get("label"), f.Get("import"))
+			return h.partners(k).ImportSecret(k.R.Context(), k.Scope, p, f.Get("label"), f.Get("import"))
 		}
-		return h.partners(k).CreateSecret(k.R.Context(), p, f.Get("label"))
+		return h.partners(k).CreateSecret(k.R.Context(), k.Scope, p, f.Get("label"))
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 func (h *Handlers) revokeView(
 	k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors,
 ) (*ui.ConfirmView, error) {
-	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
+	last, err := h.Partners.LastActive(k.R.Context(), k.Scope, p, s.ID)
 	url := web.PartnerURL(p.ID)
 	v := &ui.ConfirmView{
 		Shell: k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
@@ -60,7 +60,7 @@ func (h *Handlers) revokeSecret(k *web.Request) error {
 		Errors: web.CheckTypedName(k, p.Slug),
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), k.Scope, p, s.ID)
 		},
 		Show: func(r web.Rejected) error { return h.showRevoke(k, r.Status, p, s, r.Errors) },
 	})

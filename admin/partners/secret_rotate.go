@@ -12,6 +12,6 @@ func (h *Handlers) rotateSecret(k *web.Request) error {
 	return h.submitSecret(k, true, func(p models.Partner) (partners.CreatedSecret, error) {
 		f := k.R.PostForm
 		length, _ := overlapOf(f.Get("overlap"))
-		return h.partners(k).RotateSecret(k.R.Context(), p, f.Get("label"), length, f.Get("force") == "yes")
+		return h.partners(k).RotateSecret(k.R.Context(), k.Scope, p, f.Get("label"), length, f.Get("force") == "yes")
 	})
 }

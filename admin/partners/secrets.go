@@ -58,7 +58,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
 	}
-	secrets, err := h.Partners.Secrets(k.R.Context(), p)
+	secrets, err := h.Partners.Secrets(k.R.Context(), k.Scope, p)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 }
 
 func (h *Handlers) secretOf(k *web.Request, p models.Partner) (models.SigningSecret, error) {
-	s, err := h.Partners.FindSecret(k.R.Context(), p, k.R.PathValue("secret"))
+	s, err := h.Partners.FindSecret(k.R.Context(), k.Scope, p, k.R.PathValue("secret"))
 	return s, web.OrNotFound(err)
 }
 

@@ -50,7 +50,7 @@ func stateText(state string) string {
 
 // canSign reports whether a partner has a valid signing secret.
 func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
-	list, err := s.Secrets(ctx, p)
+	list, err := s.Secrets(ctx, scope.System, p)
 	now := clock.System{}.Now()
 	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return partners.Valid(one, now) }), err
 }
@@ -93,7 +93,7 @@ func secretCreate() *cobra.Command {
 	label := c.Flags().String("label", "", "a label for the secret")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			made, err := s.CreateSecret(c.Context(), p, *label)
+			made, err := s.CreateSecret(c.Context(), scope.System, p, *label)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func secretImport() *cobra.Command {
 		}
 		plain := strings.TrimRight(string(text), "\r\n")
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			made, err := s.ImportSecret(c.Context(), p, *label, plain)
+			made, err := s.ImportSecret(c.Context(), scope.System, p, *label, plain)
 			if err != nil {
 				return err
 			}
@@ -144,7 +144,7 @@ func secretRotate() *cobra.Command {
 	force := c.Flags().Bool("force", false, "rotate even if an earlier rotation is still in progress")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			made, err := s.RotateSecret(c.Context(), p, *label, overlap.Duration, *force)
+			made, err := s.RotateSecret(c.Context(), scope.System, p, *label, overlap.Duration, *force)
 			if err != nil {
 				return err
 			}
@@ -175,12 +175,12 @@ func secretExpire() *cobra.Command {
 			return usageError{errors.New("--in cannot be negative: to expire the secret now, use 0s")}
 		}
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			secret, err := s.FindSecret(c.Context(), p, args[1])
+			secret, err := s.FindSecret(c.Context(), scope.System, p, args[1])
 			if err != nil {
 				return err
 			}
 			at := clock.System{}.Now().Add(in.Duration)
-			if err := s.ExpireSecret(c.Context(), p, secret.ID, at); err != nil {
+			if err := s.ExpireSecret(c.Context(), scope.System, p, secret.ID, at); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s expires at %s\n", args[1], at.Format(time.RFC3339))
@@ -198,11 +198,11 @@ func secretRevoke() *cobra.Command {
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			secret, err := s.FindSecret(c.Context(), p, args[1])
+			secret, err := s.FindSecret(c.Context(), scope.System, p, args[1])
 			if err != nil {
 				return err
 			}
-			if err := s.RevokeSecret(c.Context(), p, secret.ID); err != nil {
+			if err := s.RevokeSecret(c.Context(), scope.System, p, secret.ID); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is revoked; every node will reject it within a second\n", args[1])
@@ -227,7 +227,7 @@ func secretList() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			list, err := s.Secrets(c.Context(), p)
+			list, err := s.Secrets(c.Context(), scope.System, p)
 			if err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 			return err
 		}
 	}
-	secrets, err := service.Secrets(ctx, row)
+	secrets, err := service.Secrets(ctx, scope.System, row)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 		if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
 			return err
 		}
-		if _, err := service.ImportSecret(ctx, row, "demo", p.Secret); err != nil {
+		if _, err := service.ImportSecret(ctx, scope.System, row, "demo", p.Secret); err != nil {
 			return err
 		}
 	}

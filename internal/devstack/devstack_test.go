@@ -97,13 +97,13 @@ func TestFolderIsReused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		secrets, err := service.Secrets(t.Context(), rows[revoked])
+		secrets, err := service.Secrets(t.Context(), scope.System, rows[revoked])
 		if err != nil || len(secrets) != 1 {
 			t.Fatalf("got %d secrets, want 1: %v", len(secrets), err)
 		}
 		if err := errors.Join(
 			service.SetStatus(t.Context(), scope.System, rows[suspended].ID, models.PartnerSuspended),
-			service.RevokeSecret(t.Context(), rows[revoked], secrets[0].ID),
+			service.RevokeSecret(t.Context(), scope.System, rows[revoked], secrets[0].ID),
 			// The state after a start that was interrupted before the approval.
 			service.SetStatus(t.Context(), scope.System, rows[interrupted].ID, models.PartnerPending),
 		); err != nil {

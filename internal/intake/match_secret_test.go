@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -148,7 +149,7 @@ func identifiedFailuresDoNotCount(t *testing.T, n *node) {
 
 // A secret is active from its start until just before its end (decision 16).
 func activeSecrets(t *testing.T, n *node) {
-	rotated, err := n.Partners.RotateSecret(t.Context(), n.Required.Partner, "", time.Hour, false)
+	rotated, err := n.Partners.RotateSecret(t.Context(), scope.System, n.Required.Partner, "", time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -271,10 +272,10 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	p, active := n.Required, n.ReportOnly
-	if err := n.Partners.RevokeSecret(t.Context(), p.Partner, p.SecretID); err != nil {
+	if err := n.Partners.RevokeSecret(t.Context(), scope.System, p.Partner, p.SecretID); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Partners.ExpireSecret(t.Context(), n.Off.Partner, n.Off.SecretID, n.Time.Now()); err != nil {
+	if err := n.Partners.ExpireSecret(t.Context(), scope.System, n.Off.Partner, n.Off.SecretID, n.Time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	n.Reload(t)
@@ -342,7 +343,7 @@ func TestWrongSignaturesAreLimited(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	p := n.Required
-	if err := n.Partners.RevokeSecret(t.Context(), p.Partner, p.SecretID); err != nil {
+	if err := n.Partners.RevokeSecret(t.Context(), scope.System, p.Partner, p.SecretID); err != nil {
 		t.Fatal(err)
 	}
 	n.Reload(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -28,12 +29,12 @@ func suspendedBeforeSignedPost(t *testing.T, n *node) {
 			n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, p.Accounts[0].ID)
 		},
 		"secret-revoked": func(t *testing.T, p testkit.Partner) {
-			if err := n.Partners.RevokeSecret(t.Context(), p.Partner, p.SecretID); err != nil {
+			if err := n.Partners.RevokeSecret(t.Context(), scope.System, p.Partner, p.SecretID); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"secret-expired": func(t *testing.T, p testkit.Partner) {
-			if _, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", 0, true); err != nil {
+			if _, err := n.Partners.RotateSecret(t.Context(), scope.System, p.Partner, "", 0, true); err != nil {
 				t.Fatal(err)
 			}
 		},

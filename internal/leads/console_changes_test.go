@@ -68,14 +68,16 @@ func partnerChanges(t *testing.T, p *testkit.Platform, of testkit.Partner) map[s
 				Name: "Renamed", Status: models.AccountActive, Signing: models.SigningInherit,
 			})
 		},
-		"CreateSecret": func() error { _, err := s.CreateSecret(ctx, row, "second"); return err },
+		"CreateSecret": func() error { _, err := s.CreateSecret(ctx, scope.System, row, "second"); return err },
 		"ImportSecret": func() error {
-			_, err := s.ImportSecret(ctx, row, "imported", "an imported secret of 42 characters, random")
+			_, err := s.ImportSecret(ctx, scope.System, row, "imported", "an imported secret of 42 characters, random")
 			return err
 		},
-		"RotateSecret": func() error { _, err := s.RotateSecret(ctx, row, "rotated", time.Hour, true); return err },
-		"ExpireSecret": func() error { return s.ExpireSecret(ctx, row, of.SecretID, p.Time.Now().Add(2*time.Hour)) },
-		"RevokeSecret": func() error { return s.RevokeSecret(ctx, row, of.SecretID) },
+		"RotateSecret": func() error { _, err := s.RotateSecret(ctx, scope.System, row, "rotated", time.Hour, true); return err },
+		"ExpireSecret": func() error {
+			return s.ExpireSecret(ctx, scope.System, row, of.SecretID, p.Time.Now().Add(2*time.Hour))
+		},
+		"RevokeSecret": func() error { return s.RevokeSecret(ctx, scope.System, row, of.SecretID) },
 		"SetDetails": func() error {
 			return s.SetDetails(ctx, scope.System, row.ID, current().RowVersion, partners.Details{Name: "Renamed", LegalName: "Renamed Ltd"})
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -183,19 +184,19 @@ func TestDatabaseErrorsAreTranslated(t *testing.T) {
 			return err
 		},
 		"SharedAddresses":   func() error { _, err := o.SharedAddresses(t.Context()); return err },
-		"ExpireSecret":      func() error { return o.ExpireSecret(t.Context(), p, p.ID, o.clock.Now()) },
-		"LastActive":        func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
+		"ExpireSecret":      func() error { return o.ExpireSecret(t.Context(), scope.System, p, p.ID, o.clock.Now()) },
+		"LastActive":        func() error { _, err := o.LastActive(t.Context(), scope.System, p, p.ID); return err },
 		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", ""); return err },
 		"CreateAccount": func() error {
 			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
 			return err
 		},
 		"Accounts":      func() error { _, err := o.Accounts(t.Context(), p); return err },
-		"CreateSecret":  func() error { _, err := o.CreateSecret(t.Context(), p, ""); return err },
-		"RotateSecret":  func() error { _, err := o.RotateSecret(t.Context(), p, "", 0, false); return err },
-		"RevokeSecret":  func() error { return o.RevokeSecret(t.Context(), p, p.ID) },
-		"Secrets":       func() error { _, err := o.Secrets(t.Context(), p); return err },
-		"FindSecret":    func() error { _, err := o.FindSecret(t.Context(), p, aSecretID); return err },
+		"CreateSecret":  func() error { _, err := o.CreateSecret(t.Context(), scope.System, p, ""); return err },
+		"RotateSecret":  func() error { _, err := o.RotateSecret(t.Context(), scope.System, p, "", 0, false); return err },
+		"RevokeSecret":  func() error { return o.RevokeSecret(t.Context(), scope.System, p, p.ID) },
+		"Secrets":       func() error { _, err := o.Secrets(t.Context(), scope.System, p); return err },
+		"FindSecret":    func() error { _, err := o.FindSecret(t.Context(), scope.System, p, aSecretID); return err },
 		"LoadDirectory": func() error { _, err := o.LoadDirectory(t.Context()); return err },
 	}
 	for name, call := range calls {

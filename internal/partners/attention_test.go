@@ -17,11 +17,11 @@ func TestExpiringBefore(t *testing.T) {
 	ctx, week := t.Context(), n.Time.Now().Add(7*24*time.Hour)
 	ends, stays, rotated := n.AddPartner(t, "ends", models.SigningRequired), n.AddPartner(t, "stays", models.SigningRequired), n.AddPartner(t, "rotated", models.SigningRequired)
 	for _, p := range []testkit.Partner{ends} {
-		if err := n.Partners.ExpireSecret(ctx, p.Partner, p.SecretID, n.Time.Now().Add(time.Hour)); err != nil {
+		if err := n.Partners.ExpireSecret(ctx, scope.System, p.Partner, p.SecretID, n.Time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := n.Partners.RotateSecret(ctx, rotated.Partner, "", time.Hour, false); err != nil {
+	if _, err := n.Partners.RotateSecret(ctx, scope.System, rotated.Partner, "", time.Hour, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Partners.Create(ctx, partners.NewPartner{Slug: "waits", Name: "Waits"}); err != nil {

@@ -21,24 +21,24 @@ func TestDiagnoseSignature(t *testing.T) {
 	p.Status = models.PartnerApproved
 	made := map[string]string{}
 	for _, label := range []string{"active", "expiring", "expired", "revoked"} {
-		s, err := o.CreateSecret(t.Context(), p, label)
+		s, err := o.CreateSecret(t.Context(), scope.System, p, label)
 		if err != nil {
 			t.Fatal(err)
 		}
 		made[label] = s.Plain
 		switch label {
 		case "expiring":
-			err = o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now().Add(time.Hour))
+			err = o.ExpireSecret(t.Context(), scope.System, p, s.ID, o.clock.Now().Add(time.Hour))
 		case "expired":
-			err = o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now())
+			err = o.ExpireSecret(t.Context(), scope.System, p, s.ID, o.clock.Now())
 		case "revoked":
-			err = o.RevokeSecret(t.Context(), p, s.ID)
+			err = o.RevokeSecret(t.Context(), scope.System, p, s.ID)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	foreign, err := o.CreateSecret(t.Context(), other, "")
+	foreign, err := o.CreateSecret(t.Context(), scope.System, other, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestDiagnoseSignatureTriesBothLineBreaks(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partnerWithAccounts(t, "harbour-leads")
 	p.Status = models.PartnerApproved
-	made, err := o.CreateSecret(t.Context(), p, "")
+	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestDiagnoseSignatureChecksTheAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.CreateSecret(t.Context(), p, "")
+	secret, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,11 +161,11 @@ func TestEndedSecrets(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	expired, revoked, valid := o.newSecret(t, p, "expired"), o.newSecret(t, p, "revoked"), o.newSecret(t, p, "valid")
 	ended := o.clock.Now().Add(time.Hour)
-	if err := o.ExpireSecret(t.Context(), p, expired.ID, ended); err != nil {
+	if err := o.ExpireSecret(t.Context(), scope.System, p, expired.ID, ended); err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(time.Hour)
-	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	d := o.directory(t).ByID(p.ID)
@@ -194,7 +194,7 @@ func TestEndedSecrets(t *testing.T) {
 
 func (o *partnerService) newSecret(t *testing.T, p models.Partner, label string) partners.CreatedSecret {
 	t.Helper()
-	made, err := o.CreateSecret(t.Context(), p, label)
+	made, err := o.CreateSecret(t.Context(), scope.System, p, label)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,21 +204,21 @@ func (o *partnerService) newSecret(t *testing.T, p models.Partner, label string)
 func TestSecretValidity(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	old, err := o.CreateSecret(t.Context(), p, "old")
+	old, err := o.CreateSecret(t.Context(), scope.System, p, "old")
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := o.clock.Now()
 	o.clock.Advance(time.Hour)
-	fresh, err := o.RotateSecret(t.Context(), p, "new", time.Hour, false)
+	fresh, err := o.RotateSecret(t.Context(), scope.System, p, "new", time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := o.CreateSecret(t.Context(), p, "revoked")
+	gone, err := o.CreateSecret(t.Context(), scope.System, p, "revoked")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.RevokeSecret(t.Context(), p, gone.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, gone.ID); err != nil {
 		t.Fatal(err)
 	}
 	partner := o.directory(t).ByID(p.ID)
@@ -255,7 +255,7 @@ func TestSecretValidity(t *testing.T) {
 func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	made, err := o.CreateSecret(t.Context(), p, "")
+	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestExclusionCovers(t *testing.T) {
 func TestUnreadableRows(t *testing.T) {
 	o := newPartnerService(t)
 	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	lost, err := o.CreateSecret(t.Context(), broken, "")
+	lost, err := o.CreateSecret(t.Context(), scope.System, broken, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestUnreadableRows(t *testing.T) {
 		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
 		broken.ID)
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock)
-	kept, err := o.CreateSecret(t.Context(), sound, "")
+	kept, err := o.CreateSecret(t.Context(), scope.System, sound, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestDirectoryIsConsistent(t *testing.T) {
 				_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
 			}
 			if err == nil {
-				_, err = o.CreateSecret(t.Context(), p, "")
+				_, err = o.CreateSecret(t.Context(), scope.System, p, "")
 			}
 			if err != nil {
 				t.Error(err)

@@ -121,7 +121,7 @@ func (s *Service) ByLink(ctx context.Context, token string) (Linked, error) {
 	if l.LeadsToday, err = s.LeadsToday(ctx, partner); err != nil {
 		return Linked{}, unavailable(err)
 	}
-	if secrets, err = s.Secrets(ctx, partner); err != nil {
+	if secrets, err = s.Secrets(ctx, scope.System, partner); err != nil {
 		return Linked{}, unavailable(err)
 	}
 	now := s.clock.Now()

@@ -99,12 +99,12 @@ func TestByLinkReturnsTheAgreement(t *testing.T) {
 	}
 	form := partners.PriceForm{Adjustment: "+5", DailyLeadCap: "9", Exclusions: "country DE"}
 	wantError(t, "pricing", o.SetPricing(t.Context(), everyPartner, p.ID, 0, form, taxonomy), "", "")
-	old, err := o.CreateSecret(t.Context(), p, "old")
+	old, err := o.CreateSecret(t.Context(), scope.System, p, "old")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(time.Hour)
-	if _, err := o.RotateSecret(t.Context(), p, "new", 2*time.Hour, false); err != nil {
+	if _, err := o.RotateSecret(t.Context(), scope.System, p, "new", 2*time.Hour, false); err != nil {
 		t.Fatal(err)
 	}
 	get := func(token string) partners.Linked {

@@ -133,15 +133,15 @@ func TestList(t *testing.T) {
 	o.account(t, first, "harbour-search")
 	o.account(t, first, "harbour-social")
 	for range 3 {
-		if _, err := o.CreateSecret(t.Context(), first, ""); err != nil {
+		if _, err := o.CreateSecret(t.Context(), scope.System, first, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	secrets, err := o.Secrets(t.Context(), first)
+	secrets, err := o.Secrets(t.Context(), scope.System, first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.RevokeSecret(t.Context(), first, secrets[0].ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, first, secrets[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	o.db.Exec(t, `UPDATE signing_secrets SET expires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // expires_at is exclusive

@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -41,11 +42,11 @@ func TestReseal(t *testing.T) {
 		plain = append(plain, made.Plain)
 		return made.SigningSecret
 	}
-	revoked := keep(o.CreateSecret(t.Context(), p, "revoked"))
-	keep(o.CreateSecret(t.Context(), p, "expiring"))
-	keep(o.RotateSecret(t.Context(), p, "active", time.Hour, false))
-	lost := keep(o.CreateSecret(t.Context(), p, "lost"))
-	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+	revoked := keep(o.CreateSecret(t.Context(), scope.System, p, "revoked"))
+	keep(o.CreateSecret(t.Context(), scope.System, p, "expiring"))
+	keep(o.RotateSecret(t.Context(), scope.System, p, "active", time.Hour, false))
+	lost := keep(o.CreateSecret(t.Context(), scope.System, p, "lost"))
+	if err := o.RevokeSecret(t.Context(), scope.System, p, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	foreign := testkit.PlatformKeys(t, 9)
@@ -78,7 +79,7 @@ func TestReseal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range plain[:3] {
-		_, err := alone.ImportSecret(t.Context(), p, "again", one)
+		_, err := alone.ImportSecret(t.Context(), scope.System, p, "again", one)
 		wantError(t, "the same secret again", err, apperr.Conflict, "secret_known")
 	}
 	after := o.secretsByLabel(t, p)
@@ -99,7 +100,7 @@ func TestReseal(t *testing.T) {
 
 func (o *partnerService) secretsByLabel(t *testing.T, p models.Partner) map[string]models.SigningSecret {
 	t.Helper()
-	list, err := o.Secrets(t.Context(), p)
+	list, err := o.Secrets(t.Context(), scope.System, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestConcurrentReseal(t *testing.T) {
 	made := [30]partners.CreatedSecret{}
 	for i := range made {
 		var err error
-		if made[i], err = o.CreateSecret(t.Context(), p, ""); err != nil {
+		if made[i], err = o.CreateSecret(t.Context(), scope.System, p, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestConcurrentReseal(t *testing.T) {
 	for _, err := range atOnce(3, func(i int) error {
 		if i == 2 {
 			for _, one := range made[:15] {
-				if err := o.RevokeSecret(t.Context(), p, one.ID); err != nil {
+				if err := o.RevokeSecret(t.Context(), scope.System, p, one.ID); err != nil {
 					return err
 				}
 			}

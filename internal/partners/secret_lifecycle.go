@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -58,8 +59,8 @@ func Valid(row models.SigningSecret, now time.Time) bool {
 }
 
 // LastActive reports whether the partner has no valid secret other than the given one.
-func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret uuid.UUID) (bool, error) {
-	rows, err := s.Secrets(ctx, partner)
+func (s *Service) LastActive(ctx context.Context, sc scope.Scope, partner models.Partner, secret uuid.UUID) (bool, error) {
+	rows, err := s.Secrets(ctx, sc, partner)
 	now := s.clock.Now()
 	return err == nil && !slices.ContainsFunc(rows,
 		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
@@ -82,9 +83,11 @@ func mayRotate(active *gorm.DB, expiring int64, ends time.Time) error {
 
 // ExpireSecret sets or changes the expiry of a secret. If the time is in the past, the secret
 // expires immediately.
-func (s *Service) ExpireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
+func (s *Service) ExpireSecret(
+	ctx context.Context, sc scope.Scope, partner models.Partner, secret uuid.UUID, at time.Time,
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		row, err := lockSecret(tx, partner, secret)
+		row, err := lockSecret(tx, sc, partner, secret)
 		if err != nil {
 			return err
 		}
@@ -115,9 +118,9 @@ func (s *Service) ExpireSecret(ctx context.Context, partner models.Partner, secr
 
 // RevokeSecret revokes a secret. All nodes reject it within a second. The caller must check the
 // user's permission.
-func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
+func (s *Service) RevokeSecret(ctx context.Context, sc scope.Scope, partner models.Partner, secret uuid.UUID) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		row, err := lockSecret(tx, partner, secret)
+		row, err := lockSecret(tx, sc, partner, secret)
 		if err != nil {
 			return err
 		}
@@ -131,7 +134,12 @@ func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secr
 
 // SecretEnd returns when a secret expired or was revoked, and the name of the user who revoked it or set its
 // expiry. The name is "" if it is not known.
-func (s *Service) SecretEnd(ctx context.Context, row models.SigningSecret) (at time.Time, by string, err error) {
+func (s *Service) SecretEnd(
+	ctx context.Context, sc scope.Scope, row models.SigningSecret,
+) (at time.Time, by string, err error) {
+	if !sc.Allows(row.PartnerID) {
+		return at, "", errNoSecret
+	}
 	switch {
 	case row.RevokedAt != nil:
 		at = *row.RevokedAt
@@ -151,8 +159,10 @@ func (s *Service) SecretEnd(ctx context.Context, row models.SigningSecret) (at t
 }
 
 // lockSecret locks and returns a partner's secret. It fails if the secret is revoked.
-func lockSecret(tx *gorm.DB, partner models.Partner, secret uuid.UUID) (row models.SigningSecret, err error) {
-	found := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
+func lockSecret(
+	tx *gorm.DB, sc scope.Scope, partner models.Partner, secret uuid.UUID,
+) (row models.SigningSecret, err error) {
+	found := restrict(tx, sc, "partner_id").Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
 	switch {
 	case found.Error != nil:
 		return row, found.Error

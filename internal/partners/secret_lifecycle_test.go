@@ -10,13 +10,14 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
 func (o *partnerService) secret(t *testing.T, p models.Partner, label string) models.SigningSecret {
 	t.Helper()
-	made, err := o.CreateSecret(t.Context(), p, label)
+	made, err := o.CreateSecret(t.Context(), scope.System, p, label)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func (o *partnerService) secret(t *testing.T, p models.Partner, label string) mo
 // reloadSecret reads a secret from the database.
 func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
 	t.Helper()
-	list, err := o.Secrets(t.Context(), p)
+	list, err := o.Secrets(t.Context(), scope.System, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestExpireSecret(t *testing.T) {
 	s := o.secret(t, p, "first")
 	expire := func(what string, after time.Duration, code apperr.Code, reason string) {
 		t.Helper()
-		wantError(t, what, o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
+		wantError(t, what, o.ExpireSecret(t.Context(), scope.System, p, s.ID, o.clock.Now().Add(after)), code, reason)
 	}
 	ends := func(want time.Duration, state string) {
 		t.Helper()
@@ -55,8 +56,8 @@ func TestExpireSecret(t *testing.T) {
 			t.Errorf("got state %s and expiry %v, want %s, %s from now", partners.StateOf(now, o.clock.Now()), now.ExpiresAt, state, want)
 		}
 	}
-	wantError(t, "other partner's secret", o.ExpireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
-	wantError(t, "unknown", o.ExpireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "other partner's secret", o.ExpireSecret(t.Context(), scope.System, other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "unknown", o.ExpireSecret(t.Context(), scope.System, p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
 	expire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
 	if o.reloadSecret(t, p, s.ID).ExpiresAt != nil {
 		t.Fatal("a rejected change set the expiry")
@@ -86,7 +87,7 @@ func TestExpireSecret(t *testing.T) {
 	}
 	expire("expired", time.Hour, apperr.Conflict, "secret_expired")
 	ends(0, partners.StateExpired)
-	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), scope.System, p, s.ID), "", "")
 	expire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
 	if state := partners.StateOf(o.reloadSecret(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
 		t.Errorf("got state %s, want revoked", state)
@@ -118,7 +119,7 @@ func TestLastActive(t *testing.T) {
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	last := func(s models.SigningSecret, want bool) {
 		t.Helper()
-		if got, err := o.LastActive(t.Context(), p, s.ID); err != nil || got != want {
+		if got, err := o.LastActive(t.Context(), scope.System, p, s.ID); err != nil || got != want {
 			t.Errorf("LastActive(%s) = %t, %v, want %t", s.Label, got, err, want)
 		}
 	}
@@ -127,12 +128,12 @@ func TestLastActive(t *testing.T) {
 	last(first, true)
 	second := o.secret(t, p, "second")
 	last(first, false)
-	wantError(t, "expire", o.ExpireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
+	wantError(t, "expire", o.ExpireSecret(t.Context(), scope.System, p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
 	last(first, false)
 	o.clock.Advance(time.Hour)
 	last(first, true)
 	last(second, false)
-	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, first.ID), "", "")
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), scope.System, p, first.ID), "", "")
 	last(second, true)
 }
 
@@ -141,9 +142,13 @@ func TestSecretsRecordTheirCreator(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	by := o.By(audit.Actor{Name: "jo@example.org"})
 	for what, made := range map[string]func() (partners.CreatedSecret, error){
-		"create": func() (partners.CreatedSecret, error) { return by.CreateSecret(t.Context(), p, "") },
-		"import": func() (partners.CreatedSecret, error) { return by.ImportSecret(t.Context(), p, "", strongSecret) },
-		"rotate": func() (partners.CreatedSecret, error) { return by.RotateSecret(t.Context(), p, "", time.Hour, true) },
+		"create": func() (partners.CreatedSecret, error) { return by.CreateSecret(t.Context(), scope.System, p, "") },
+		"import": func() (partners.CreatedSecret, error) {
+			return by.ImportSecret(t.Context(), scope.System, p, "", strongSecret)
+		},
+		"rotate": func() (partners.CreatedSecret, error) {
+			return by.RotateSecret(t.Context(), scope.System, p, "", time.Hour, true)
+		},
 	} {
 		s, err := made()
 		if err != nil {
@@ -165,7 +170,7 @@ func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 	o.secret(t, p, "first")
 	o.clock.Advance(time.Hour)
 	errs := atOnce(4, func(int) error {
-		_, err := o.RotateSecret(t.Context(), p, "", 0, false)
+		_, err := o.RotateSecret(t.Context(), scope.System, p, "", 0, false)
 		return err
 	})
 	for _, err := range errs {
@@ -177,10 +182,10 @@ func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 		t.Errorf("%d of 4 concurrent rotations succeeded, want 1", n)
 	}
 	o.clock.Advance(time.Minute)
-	if _, err := o.RotateSecret(t.Context(), p, "", 0, false); err != nil {
+	if _, err := o.RotateSecret(t.Context(), scope.System, p, "", 0, false); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
-	if _, err := o.RotateSecret(t.Context(), p, "", 0, true); err != nil {
+	if _, err := o.RotateSecret(t.Context(), scope.System, p, "", 0, true); err != nil {
 		t.Errorf("forced: %v", err)
 	}
 }
@@ -194,22 +199,22 @@ func TestSecretEnd(t *testing.T) {
 	}
 	create := func(label string) models.SigningSecret {
 		o.clock.Advance(time.Minute)
-		made, err := as("creator@example.com-"+label).CreateSecret(t.Context(), p, label)
+		made, err := as("creator@example.com-"+label).CreateSecret(t.Context(), scope.System, p, label)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made.SigningSecret
 	}
 	revoked, expired, rotated := create("revoked"), create("expired"), create("rotated")
-	if err := as("revoker@example.com").RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+	if err := as("revoker@example.com").RevokeSecret(t.Context(), scope.System, p, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	ends := o.clock.Now().Add(time.Hour)
-	if err := as("expirer@example.com").ExpireSecret(t.Context(), p, expired.ID, ends); err != nil {
+	if err := as("expirer@example.com").ExpireSecret(t.Context(), scope.System, p, expired.ID, ends); err != nil {
 		t.Fatal(err)
 	}
 	o.clock.Advance(2 * time.Hour)
-	last, err := as("rotator@example.com").RotateSecret(t.Context(), p, "last", time.Hour, true)
+	last, err := as("rotator@example.com").RotateSecret(t.Context(), scope.System, p, "last", time.Hour, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,12 +229,48 @@ func TestSecretEnd(t *testing.T) {
 		{rotated, rotation.Add(time.Hour), "rotator@example.com"},
 		{last.SigningSecret, time.Time{}, ""},
 	} {
-		row, err := o.FindSecret(t.Context(), p, id.Format(id.Secret, c.secret.ID))
+		row, err := o.FindSecret(t.Context(), scope.System, p, id.Format(id.Secret, c.secret.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, by, err := o.SecretEnd(t.Context(), row); err != nil || !at.Equal(c.at) || by != c.by {
+		if at, by, err := o.SecretEnd(t.Context(), scope.System, row); err != nil || !at.Equal(c.at) || by != c.by {
 			t.Errorf("%s: ended %s by %q (%v), want %s by %q", c.secret.Label, at, by, err, c.at, c.by)
 		}
+	}
+}
+
+// A user whose scope does not include a partner cannot read or change its secrets.
+func TestSecretsOutsideScope(t *testing.T) {
+	t.Parallel()
+	o := newPartnerService(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	made, err := o.CreateSecret(t.Context(), scope.Partners(p.ID), p, "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, outside := t.Context(), scope.Partners(other.ID)
+	for name, c := range map[string]struct {
+		reason string
+		do     func() error
+	}{
+		"create": {"partner", func() error { _, err := o.CreateSecret(ctx, outside, p, ""); return err }},
+		"import": {"partner", func() error { _, err := o.ImportSecret(ctx, outside, p, "", strongSecret); return err }},
+		"rotate": {"partner", func() error { _, err := o.RotateSecret(ctx, outside, p, "", 0, true); return err }},
+		"find": {"secret", func() error {
+			_, err := o.FindSecret(ctx, outside, p, id.Format(id.Secret, made.ID))
+			return err
+		}},
+		"expire": {"secret", func() error { return o.ExpireSecret(ctx, outside, p, made.ID, o.clock.Now()) }},
+		"revoke": {"secret", func() error { return o.RevokeSecret(ctx, outside, p, made.ID) }},
+		"end":    {"secret", func() error { _, _, err := o.SecretEnd(ctx, outside, made.SigningSecret); return err }},
+	} {
+		wantError(t, name, c.do(), apperr.NotFound, c.reason)
+	}
+	if list, err := o.Secrets(ctx, outside, p); err != nil || len(list) != 0 {
+		t.Errorf("got %d secrets, %v", len(list), err)
+	}
+	list, err := o.Secrets(ctx, scope.System, p)
+	if err != nil || len(list) != 1 || list[0].ExpiresAt != nil || list[0].State != models.SecretActive {
+		t.Errorf("the secret has changed: %+v, %v", list, err)
 	}
 }

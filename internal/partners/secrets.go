@@ -40,21 +40,26 @@ type CreatedSecret struct {
 }
 
 // CreateSecret generates an additional secret for the partner.
-func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (CreatedSecret, error) {
-	return s.addAlone(ctx, "secret.create", partner, label, GenerateSecret())
+func (s *Service) CreateSecret(ctx context.Context, sc scope.Scope, partner models.Partner, label string) (CreatedSecret, error) {
+	return s.addAlone(ctx, sc, "secret.create", partner, label, GenerateSecret())
 }
 
 // ImportSecret adds a secret that the partner already uses.
-func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (CreatedSecret, error) {
+func (s *Service) ImportSecret(
+	ctx context.Context, sc scope.Scope, partner models.Partner, label, plain string,
+) (CreatedSecret, error) {
 	if err := joinProblems(checkImported(plain), checkLabel(label)); err != nil {
 		return CreatedSecret{}, err
 	}
-	return s.addAlone(ctx, "secret.import", partner, label, plain)
+	return s.addAlone(ctx, sc, "secret.import", partner, label, plain)
 }
 
 func (s *Service) addAlone(
-	ctx context.Context, action string, partner models.Partner, label, plain string,
+	ctx context.Context, sc scope.Scope, action string, partner models.Partner, label, plain string,
 ) (out CreatedSecret, err error) {
+	if !sc.Allows(partner.ID) {
+		return out, errNoPartner
+	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
 		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
 			return err
@@ -74,14 +79,14 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 // passed, so that the partner has time to switch. RotateSecret fails while another rotation is in
 // progress, unless force is set.
 func (s *Service) RotateSecret(
-	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
+	ctx context.Context, sc scope.Scope, partner models.Partner, label string, overlap time.Duration, force bool,
 ) (CreatedSecret, error) {
 	if overlap < 0 {
 		return CreatedSecret{}, errNegative
 	}
 	var out CreatedSecret
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if _, err := lockPartner(tx, scope.System, partner.ID); err != nil {
+		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
 			return err
 		}
 		now := s.clock.Now()
@@ -113,20 +118,24 @@ func (s *Service) RotateSecret(
 }
 
 // Secrets returns a partner's secrets, newest first.
-func (s *Service) Secrets(ctx context.Context, partner models.Partner) ([]models.SigningSecret, error) {
+func (s *Service) Secrets(ctx context.Context, sc scope.Scope, partner models.Partner) ([]models.SigningSecret, error) {
 	var out []models.SigningSecret
-	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("created_at DESC, id DESC").Find(&out).Error
+	err := restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").Where("partner_id = ?", partner.ID).
+		Order("created_at DESC, id DESC").Find(&out).Error
 	return out, postgres.Translate(err)
 }
 
 // FindSecret finds a partner's secret by its ID, such as sk_….
-func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text string) (models.SigningSecret, error) {
+func (s *Service) FindSecret(
+	ctx context.Context, sc scope.Scope, partner models.Partner, text string,
+) (models.SigningSecret, error) {
 	secretID, err := id.Parse(id.Secret, text)
 	if err != nil {
 		return models.SigningSecret{}, errNoSecret
 	}
 	var out models.SigningSecret
-	err = s.db.Gorm.WithContext(ctx).Where("id = ? AND partner_id = ?", secretID, partner.ID).Take(&out).Error
+	err = restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").
+		Where("id = ? AND partner_id = ?", secretID, partner.ID).Take(&out).Error
 	if err = postgres.Translate(err); apperr.As(err) != nil {
 		return out, errNoSecret
 	}

@@ -53,11 +53,11 @@ func TestGeneratedSecrets(t *testing.T) {
 func TestCreateSecret(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	made, err := o.CreateSecret(t.Context(), p, "")
+	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := o.FindSecret(t.Context(), p, id.Format(id.Secret, made.ID))
+	found, err := o.FindSecret(t.Context(), scope.System, p, id.Format(id.Secret, made.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestCreateSecret(t *testing.T) {
 		found.RevokedAt != nil {
 		t.Errorf("created %+v", found)
 	}
-	if other, err := o.CreateSecret(t.Context(), p, " the second "); err != nil || other.Label != "the second" ||
+	if other, err := o.CreateSecret(t.Context(), scope.System, p, " the second "); err != nil || other.Label != "the second" ||
 		other.Plain == made.Plain {
 		t.Errorf("second secret: %q (%v)", other.Label, err)
 	}
@@ -107,7 +107,7 @@ func TestImportSecret(t *testing.T) {
 		{"seven different characters", "abcdefgabcdfegbacdefg", "secret_weak", "", ""},
 		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
-		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
+		made, err := o.ImportSecret(t.Context(), scope.System, p, "imported", c.plain)
 		wantError(t, c.name, err, apperr.Invalid, c.reason)
 		if f := apperr.As(err); f != nil &&
 			(len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
@@ -123,7 +123,7 @@ func TestImportSecret(t *testing.T) {
 func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	mine, err := o.CreateSecret(t.Context(), p, "")
+	mine, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,20 +138,20 @@ func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 			"with the new key first": rotated(2, 1),
 		} {
 			for _, p := range []models.Partner{p, other} {
-				_, err := s.ImportSecret(t.Context(), p, "", mine.Plain)
+				_, err := s.ImportSecret(t.Context(), scope.System, p, "", mine.Plain)
 				wantError(t, what+" "+name, err, apperr.Conflict, "secret_known")
 			}
 		}
 	}
 	rejected("active")
-	if err := o.RevokeSecret(t.Context(), p, mine.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, mine.ID); err != nil {
 		t.Fatal(err)
 	}
 	rejected("revoked")
 
 	const plain = "the same secret for all partners"
 	errs := atOnce(8, func(i int) error {
-		_, err := o.ImportSecret(t.Context(), []models.Partner{p, other}[i%2], "", plain)
+		_, err := o.ImportSecret(t.Context(), scope.System, []models.Partner{p, other}[i%2], "", plain)
 		return err
 	})
 	for _, err := range errs {
@@ -167,27 +167,27 @@ func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 func TestRotateSecret(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	first, err := o.CreateSecret(t.Context(), p, "first")
+	first, err := o.CreateSecret(t.Context(), scope.System, p, "first")
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked, err := o.CreateSecret(t.Context(), p, "revoked")
+	revoked, err := o.CreateSecret(t.Context(), scope.System, p, "revoked")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	start := o.clock.Now()
 	rotate := func(label string, overlap time.Duration, force bool, code apperr.Code, reason string) {
 		t.Helper()
-		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
+		_, err := o.RotateSecret(t.Context(), scope.System, p, label, overlap, force)
 		wantError(t, label, err, code, reason)
 	}
 	// ends checks the expiry of each secret. want contains the expected times, measured from start.
 	ends := func(want map[string]time.Duration) {
 		t.Helper()
-		secrets, err := o.Secrets(t.Context(), p)
+		secrets, err := o.Secrets(t.Context(), scope.System, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestRotateSecret(t *testing.T) {
 	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour, "third": 4 * time.Hour})
 	rotate("fifth", 0, true, "", "") // all others expire now
 	ends(map[string]time.Duration{"first": time.Hour, "second": time.Hour, "third": time.Hour, "fourth": time.Hour})
-	if secrets, _ := o.Secrets(t.Context(), p); len(secrets) != 6 {
+	if secrets, _ := o.Secrets(t.Context(), scope.System, p); len(secrets) != 6 {
 		t.Errorf("got %d secrets, want 6, because rejected rotations create none", len(secrets))
 	}
 	if first.ExpiresAt != nil {
@@ -222,11 +222,11 @@ func TestRotateSecret(t *testing.T) {
 func TestConcurrentRotations(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+	if _, err := o.CreateSecret(t.Context(), scope.System, p, ""); err != nil {
 		t.Fatal(err)
 	}
 	errs := atOnce(4, func(int) error {
-		_, err := o.RotateSecret(t.Context(), p, "", partners.DefaultOverlap, false)
+		_, err := o.RotateSecret(t.Context(), scope.System, p, "", partners.DefaultOverlap, false)
 		return err
 	})
 	for _, err := range errs {
@@ -244,31 +244,31 @@ func TestConcurrentRotations(t *testing.T) {
 func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	made, err := o.CreateSecret(t.Context(), p, "")
+	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := o.Service
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
-	_, err = o.CreateSecret(t.Context(), p, "")
+	_, err = o.CreateSecret(t.Context(), scope.System, p, "")
 	wantError(t, "create", err, apperr.Conflict, "platform_key")
-	_, err = o.ImportSecret(t.Context(), p, "", "a secret from elsewhere")
+	_, err = o.ImportSecret(t.Context(), scope.System, p, "", "a secret from elsewhere")
 	wantError(t, "import", err, apperr.Conflict, "platform_key")
-	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
+	_, err = o.RotateSecret(t.Context(), scope.System, p, "", time.Hour, false)
 	wantError(t, "rotate", err, apperr.Conflict, "platform_key")
-	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].ExpiresAt != nil {
+	if kept, err := own.Secrets(t.Context(), scope.System, p); err != nil || len(kept) != 1 || kept[0].ExpiresAt != nil {
 		t.Errorf("got secrets %+v (%v), want the first unchanged", kept, err)
 	}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // while a new key is added
-	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+	if _, err := o.CreateSecret(t.Context(), scope.System, p, ""); err != nil {
 		t.Error(err)
 	}
 	// Revoked secrets do not have to be decrypted.
-	if err := o.RevokeSecret(t.Context(), p, made.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, made.ID); err != nil {
 		t.Fatal(err)
 	}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
-	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+	if _, err := o.CreateSecret(t.Context(), scope.System, p, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -276,13 +276,13 @@ func TestForeignPlatformKeysAreRejected(t *testing.T) {
 func TestRevokeAndFindSecret(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	made, err := o.CreateSecret(t.Context(), p, "")
+	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := id.Format(id.Secret, made.ID)
-	wantError(t, "other partner's secret", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
-	wantError(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), apperr.NotFound, "secret")
+	wantError(t, "other partner's secret", o.RevokeSecret(t.Context(), scope.System, other, made.ID), apperr.NotFound, "secret")
+	wantError(t, "unknown", o.RevokeSecret(t.Context(), scope.System, p, uuid.New()), apperr.NotFound, "secret")
 	for name, c := range map[string]struct {
 		of   models.Partner
 		text string
@@ -292,16 +292,16 @@ func TestRevokeAndFindSecret(t *testing.T) {
 		"partner id":    {p, id.Format(id.Partner, made.ID)},
 		"empty":         {p, ""},
 	} {
-		_, err := o.FindSecret(t.Context(), c.of, c.text)
+		_, err := o.FindSecret(t.Context(), scope.System, c.of, c.text)
 		wantError(t, name, err, apperr.NotFound, "secret")
 	}
-	if s, err := o.FindSecret(t.Context(), p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
+	if s, err := o.FindSecret(t.Context(), scope.System, p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
 		t.Errorf("state is %s (%v), want active", s.State, err)
 	}
 	o.clock.Advance(time.Minute)
-	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
-	wantError(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
-	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked ||
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), scope.System, p, made.ID), "", "")
+	wantError(t, "revoke again", o.RevokeSecret(t.Context(), scope.System, p, made.ID), apperr.Conflict, "secret_revoked")
+	if s, err := o.FindSecret(t.Context(), scope.System, p, text); err != nil || s.State != models.SecretRevoked ||
 		!s.RevokedAt.Equal(o.clock.Now()) {
 		t.Errorf("got %+v (%v), want it revoked now", s, err)
 	}
@@ -313,11 +313,13 @@ func TestSecretsAreNotStoredInPlainText(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	var plains []string
 	for _, newSecret := range []func() (partners.CreatedSecret, error){
-		func() (partners.CreatedSecret, error) { return o.CreateSecret(t.Context(), p, "") },
+		func() (partners.CreatedSecret, error) { return o.CreateSecret(t.Context(), scope.System, p, "") },
 		func() (partners.CreatedSecret, error) {
-			return o.ImportSecret(t.Context(), p, "imported", "an imported partner secret")
+			return o.ImportSecret(t.Context(), scope.System, p, "imported", "an imported partner secret")
 		},
-		func() (partners.CreatedSecret, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
+		func() (partners.CreatedSecret, error) {
+			return o.RotateSecret(t.Context(), scope.System, p, "", time.Hour, false)
+		},
 	} {
 		made, err := newSecret()
 		if err != nil {

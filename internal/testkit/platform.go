@@ -146,7 +146,7 @@ func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode
 		}
 		made.Accounts = append(made.Accounts, account)
 	}
-	secret, err := p.Partners.CreateSecret(t.Context(), row, "")
+	secret, err := p.Partners.CreateSecret(t.Context(), scope.System, row, "")
 	if err != nil {
 		t.Fatal(err)
 	}

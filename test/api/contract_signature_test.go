@@ -176,11 +176,11 @@ func unenforced(t *testing.T, n *node.Node) {
 // within a second and rejects a revoked secret immediately.
 func severalSecrets(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "rotating", models.SigningRequired)
-	older, err := n.Partners.Secrets(t.Context(), p.Partner)
+	older, err := n.Partners.Secrets(t.Context(), scope.System, p.Partner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", partners.DefaultOverlap, false)
+	newer, err := n.Partners.RotateSecret(t.Context(), scope.System, p.Partner, "", partners.DefaultOverlap, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func severalSecrets(t *testing.T, n *node.Node) {
 		n.Deliver(t, renewed, node.MinimalPost)
 	})
 	n.Stores(t, node.Nothing, func() {
-		if err := n.Partners.RevokeSecret(t.Context(), p.Partner, older[0].ID); err != nil {
+		if err := n.Partners.RevokeSecret(t.Context(), scope.System, p.Partner, older[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID

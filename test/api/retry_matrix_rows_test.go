@@ -42,7 +42,7 @@ func newSecret(t *testing.T, n *node.Node) []node.Answer {
 	p := n.NewPartner(t, "new-secret", models.SigningRequired)
 	body := n.FreshPost(t, p)
 	first := n.Post(t, p, body)
-	made, err := n.Partners.CreateSecret(t.Context(), p.Partner, "")
+	made, err := n.Partners.CreateSecret(t.Context(), scope.System, p.Partner, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func timestamps(seconds ...int64) func(*testing.T, *node.Node) []node.Answer {
 func rotation(t *testing.T, n *node.Node) []node.Answer {
 	old := n.NewPartner(t, "rotating", models.SigningRequired)
 	const overlap = time.Minute
-	made, err := n.Partners.RotateSecret(t.Context(), old.Partner, "", overlap, false)
+	made, err := n.Partners.RotateSecret(t.Context(), scope.System, old.Partner, "", overlap, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 // newestSecret returns the ID of the partner's newest secret.
 func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 	t.Helper()
-	all, err := n.Partners.Secrets(t.Context(), who.Partner)
+	all, err := n.Partners.Secrets(t.Context(), scope.System, who.Partner)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -221,7 +221,7 @@ func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, ac
 		}
 		p.Accounts[i] = account.Identifier
 	}
-	made, err := n.Partners.CreateSecret(ctx, row, "")
+	made, err := n.Partners.CreateSecret(ctx, scope.System, row, "")
 	if err != nil {
 		t.Fatal(err)
 	}
