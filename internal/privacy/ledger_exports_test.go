@@ -1,0 +1,103 @@
+package privacy_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// addLedgerExport adds a finished export with a file. If partners is nil, the user could see all partners.
+func (r rig) addLedgerExport(t *testing.T, f payouts.Filter, partners []uuid.UUID) (file uuid.UUID) {
+	t.Helper()
+	filter, err := json.Marshal(struct {
+		payouts.Filter
+		All      bool        `json:"all,omitempty"`
+		Partners []uuid.UUID `json:"partners,omitempty"`
+	}{f, partners == nil, partners})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = uuid.New()
+	r.DB.Exec(t, `INSERT INTO files (id, created_at, expires_at) VALUES ($1, now(), now() + interval '1 day')`, file)
+	r.DB.Exec(t, `INSERT INTO exports (id, staff_id, filter, file_id, created_at) VALUES (gen_random_uuid(), $1, $2, $1, now())`,
+		file, string(filter))
+	return file
+}
+
+// TestErasureKeepsUnrelatedLedgerExports checks that an erasure deletes only the prepared exports of the
+// ledger that can contain a text about the lead: a note on an entry, or the partner's reference and subId.
+func TestErasureKeepsUnrelatedLedgerExports(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare  func(r rig, t *testing.T, lead uuid.UUID)
+		accruals bool // whether the accrual contains a text
+		returns  bool // whether the return contains a text
+	}{
+		"a note": {func(r rig, t *testing.T, lead uuid.UUID) { r.addNotes(t, lead) }, false, true},
+		"a subId": {func(r rig, t *testing.T, lead uuid.UUID) {
+			r.DB.Exec(t, `UPDATE leads SET sub_id = 'ada-byron' WHERE id = $1`, lead)
+		}, true, false},
+		"no text": {func(rig, *testing.T, uuid.UUID) {}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			lead := r.deliver(t, contact)
+			r.DB.Exec(t, `UPDATE leads SET partner_reference = '', sub_id = '' WHERE id = $1`, lead)
+			c.prepare(r, t, lead)
+			partner := testkit.Value[uuid.UUID](t, r.DB, `SELECT partner_id FROM leads WHERE id = $1`, lead)
+			account := testkit.Value[uuid.UUID](t, r.DB, `SELECT account_id FROM leads WHERE id = $1`, lead)
+			at := testkit.Value[time.Time](t, r.DB, `SELECT received_at FROM leads WHERE id = $1`, lead)
+			code := testkit.Value[string](t, r.DB, `SELECT currency::text FROM leads WHERE id = $1`, lead)
+			currency, err := money.ParseCurrency(code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := c.accruals || c.returns
+			type expected struct {
+				what     string
+				filter   payouts.Filter
+				partners []uuid.UUID
+				contains bool
+			}
+			exports := map[uuid.UUID]expected{}
+			for _, e := range []expected{
+				{"everything", payouts.Filter{}, nil, text},
+				{"only open entries", payouts.Filter{Open: true}, nil, text},
+				{"the partner", payouts.Filter{Partner: partner}, nil, text},
+				{"the account", payouts.Filter{Account: account}, nil, text},
+				{"the lead", payouts.Filter{Lead: lead}, nil, text},
+				{"the currency", payouts.Filter{Currency: currency}, nil, text},
+				{"the period", payouts.Filter{From: at, To: at.Add(time.Second)}, nil, text},
+				{"accruals", payouts.Filter{Kind: models.EntryAccrual}, nil, c.accruals},
+				{"returns", payouts.Filter{Kind: models.EntryReturn}, nil, c.returns},
+				{"a user of the partner", payouts.Filter{}, []uuid.UUID{uuid.New(), partner}, text},
+				{"a user of another partner", payouts.Filter{}, []uuid.UUID{uuid.New()}, false},
+				{"another partner", payouts.Filter{Partner: uuid.New()}, nil, false},
+				{"another account", payouts.Filter{Account: uuid.New()}, nil, false},
+				{"another lead", payouts.Filter{Lead: uuid.New()}, nil, false},
+				{"a run without the account", payouts.Filter{Run: uuid.New()}, nil, false},
+				{"another currency", payouts.Filter{Currency: currency%money.AUD + 1}, nil, false},
+				{"an earlier period", payouts.Filter{To: at}, nil, false},
+				{"a later period", payouts.Filter{From: at.Add(time.Millisecond)}, nil, false},
+				{"payments", payouts.Filter{Kind: models.EntryPayment}, nil, false},
+			} {
+				exports[r.addLedgerExport(t, e.filter, e.partners)] = e
+			}
+			if _, err := r.erase(t, lead); err != nil {
+				t.Fatal(err)
+			}
+			for file, e := range exports {
+				kept := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files WHERE id = $1`, file) == 1
+				if kept == e.contains {
+					t.Errorf("export of %s: kept = %t, want %t", e.what, kept, !e.contains)
+				}
+			}
+		})
+	}
+}
