@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/privacy"
@@ -122,6 +124,9 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	t.Helper()
 	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
+	if !may {
+		h.Time.Advance(time.Minute) // only the first rejections in a minute have events of their own
+	}
 	rejected := `outcome = 'rejected' AND object_kind = 'route'`
 	before := h.Count(t, "audit_events", rejected)
 	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)),
@@ -283,4 +288,30 @@ func assetPath(h *admintest.Console, t *testing.T) string {
 		t.Fatal("the page does not contain a style sheet")
 	}
 	return path
+}
+
+// TestRepeatedRejectionsDoNotFillAuditLog requests a page that the user may not open again and again.
+func TestRepeatedRejectionsDoNotFillAuditLog(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Privacy)
+	const requests = 40
+	for range requests {
+		if p := b.Get(t, "/payouts"); p.Status != http.StatusForbidden {
+			t.Fatalf("got %d, want 403", p.Status)
+		}
+	}
+	rejected := `outcome = 'rejected' AND staff_id = $1`
+	user := h.People[models.Privacy].ID
+	if n := h.Count(t, "audit_events", rejected, user); n != audit.RejectionsPerMinute {
+		t.Errorf("got %d events, want %d", n, audit.RejectionsPerMinute)
+	}
+	h.Time.Advance(time.Minute)
+	if _, err := h.Options.Audit.LogRejectionCounts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.Count(t, "audit_events", rejected+` AND (after->>'payouts.read')::int = $2`, user, requests-audit.RejectionsPerMinute); n != 1 {
+		t.Errorf("got %d events with the number of further rejections, want 1", n)
+	}
+	h.CheckAuditLog(t)
 }

@@ -95,6 +95,7 @@ var granted = map[string]string{
 	"login_attempts":       "SELECT INSERT UPDATE DELETE",
 	"form_submissions":     "SELECT INSERT DELETE",
 	"saved_forms":          "SELECT INSERT UPDATE DELETE",
+	"rejection_counts":     "SELECT INSERT DELETE",
 	"vault_logins":         "SELECT INSERT DELETE",
 	"wrapping_keys":        "SELECT INSERT",
 	"audit_events":         "SELECT",
@@ -125,6 +126,7 @@ var updatable = map[string]string{
 
 	"retention_periods": "days position accepted_at accepted_by accepted_by_id",
 	"retention_runs":    "holder heartbeat_at ended_at erased",
+	"rejection_counts":  "recorded counted",
 	"legal_holds":       "email_digests phone_digests released_at released_by released_by_id",
 	"disclosures":       "text standard replaced_at replaced_by replaced_by_id",
 

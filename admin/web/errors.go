@@ -104,7 +104,7 @@ func AuditRejection(k *Request, f *apperr.Error) {
 	if k.Route.Needs != (authz.Permission{}) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}
-	if err := k.console.Audit.LogRejected(ctx, k.By, e); err != nil {
+	if err := k.console.Audit.LogRejectedRequest(ctx, k.By, e); err != nil {
 		k.console.Log.Error("recording a rejection in the audit log failed", "request_id", k.By.RequestID, "error", err.Error())
 	}
 }

@@ -17,6 +17,8 @@ const (
 
 	disclosuresEvery   = time.Minute
 	disclosuresTimeout = 50 * time.Second
+
+	rejectionsEvery = time.Minute
 )
 
 // ensurePartitions creates the table partitions for today and the coming days. A node cannot start
@@ -151,5 +153,15 @@ func (a *App) markDisclosures(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, disclosuresTimeout)
 		defer cancel()
 		return false, a.leads.MarkStandardDisclosures(ctx, a.clock.Now())
+	})
+}
+
+// recordRejections records the number of rejections that had no audit event of their own, every minute.
+func (a *App) recordRejections(ctx context.Context) {
+	a.every(ctx, rejectionsEvery, "recording repeated rejections", func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+		defer cancel()
+		_, err := a.audit.LogRejectionCounts(ctx)
+		return false, err
 	})
 }

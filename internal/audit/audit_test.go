@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -276,5 +277,65 @@ func TestList(t *testing.T) {
 	if raw, err := hex.DecodeString(c.verify(t, "").Head); err != nil ||
 		!slices.Equal(raw, testkit.Value[[]byte](t, c.Database, `SELECT hash FROM audit_events ORDER BY id DESC LIMIT 1`)) {
 		t.Errorf("Head is not the hash of the last event: %v", err)
+	}
+}
+
+// TestRepeatedRejectionsAreCounted rejects 103 actions of one user in a minute. Only the first ten get events of
+// their own. When the minute is over, one more event contains the number of the others.
+func TestRepeatedRejectionsAreCounted(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	manual := clock.NewManual(testkit.StartTime())
+	c := chain{d, audit.New(d.DB, manual)}
+	by := who
+	by.Staff = testkit.Value[uuid.UUID](t, d, `INSERT INTO staff (id, email, name, status, created_at, updated_at)
+		VALUES (gen_random_uuid(), 'ada@example.com', 'Ada', 'invited', now(), now()) RETURNING id`)
+	reject := func(action string, n int) {
+		t.Helper()
+		errs := make(chan error, n)
+		for range n {
+			go func() {
+				errs <- c.LogRejectedRequest(t.Context(), by, audit.Event{Action: action, Kind: "route", Object: "GET /payouts"})
+			}()
+		}
+		for range n {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	count := func(want int) {
+		t.Helper()
+		n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE outcome = 'rejected' AND staff_id = $1`, by.Staff)
+		if n != want {
+			t.Errorf("got %d events, want %d", n, want)
+		}
+	}
+	finish := func(want int64) {
+		t.Helper()
+		if n, err := c.LogRejectionCounts(t.Context()); err != nil || n != want {
+			t.Errorf("counted rejections: got %d events, %v, want %d", n, err, want)
+		}
+	}
+	reject("payouts.read", 100)
+	reject("partners.write", 3)
+	count(audit.RejectionsPerMinute)
+	finish(0) // the minute is not over
+	manual.Advance(time.Minute)
+	reject("payouts.read", 2) // in a new minute
+	count(audit.RejectionsPerMinute + 2)
+	finish(1)
+	count(audit.RejectionsPerMinute + 3)
+	got := testkit.Value[string](t, d, `SELECT action || ' ' || object_kind || ' ' || (after->>'payouts.read') || ' ' || (after->>'partners.write')
+		FROM audit_events ORDER BY id DESC LIMIT 1`)
+	if want := "console.deny staff 90 3"; got != want {
+		t.Errorf("got the event %q, want %q", got, want)
+	}
+	manual.Advance(time.Minute)
+	finish(0) // two rejections, which have events of their own
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM rejection_counts`); n != 0 {
+		t.Errorf("got %d counts, want 0", n)
+	}
+	if v := c.verify(t, ""); !v.Intact() {
+		t.Errorf("%+v", v)
 	}
 }

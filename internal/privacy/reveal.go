@@ -136,7 +136,7 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 	})
 	if errors.Is(err, errTooManyReveals) {
 		event.Reason = errTooManyReveals.Reason
-		if err := audit.New(s.db, s.clock).LogRejected(ctx, s.by, event); err != nil {
+		if err := audit.New(s.db, s.clock).LogRejectedRequest(ctx, s.by, event); err != nil {
 			return err
 		}
 	}
