@@ -53,7 +53,7 @@ SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/devpg ./internal/devstac
 
 .PHONY: test-short
 test-short: assets ## run the fast tests (no browser, no killed processes), without the race detector
-	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
+	$(GO) test -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
 check: assets ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities
