@@ -133,7 +133,7 @@ var updatable = map[string]string{
 	"daily_lead_counts_state": "counted_to settling_to writers",
 	"ledger_totals_state":     "added_to checked_at differences",
 
-	"rate_cards":        "version state title submitter approver note based_on effective_at row_version updated_by updated_at",
+	"rate_cards":        "version state title submitter approver note based_on effective_at row_version updated_by updated_at submitter_id",
 	"rate_card_edits":   "undone_at undone_by",
 	"rate_card_replays": "days_done state seen_at ended_at result",
 }

@@ -27,6 +27,7 @@ type RateCard struct {
 	BasedOn     int `gorm:"default:null"` // the version that the draft started from; 0 if there was none
 	Author      string
 	Submitter   string
+	SubmitterID *uuid.UUID // nil on the command line
 	Approver    string
 	Note        string
 	EffectiveAt *time.Time // when the card takes effect, or would take effect if it were approved

@@ -110,7 +110,7 @@ func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err
 		return nil, err
 	}
 	for _, d := range drafts {
-		if d.State == models.RateCardSubmitted && d.Submitter != k.By.Name {
+		if d.State == models.RateCardSubmitted && k.By.MayApprove(d.SubmitterID) {
 			all = append(all, ui.AttentionItem{
 				Text:   web.DraftName(d.RateCard) + " needs approval",
 				URL:    web.DraftURL(d.ID) + "?tab=publish",

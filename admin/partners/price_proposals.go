@@ -22,7 +22,7 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 		ID:          waiting.ID.String(),
 		Proposer:    waiting.Proposer,
 		At:          waiting.ProposedAt,
-		Own:         waiting.ProposerID == k.Session.Staff.ID,
+		Own:         !k.By.MayApprove(&waiting.ProposerID),
 		Stale:       waiting.BasedOn != own.Version || waiting.Unread,
 		MayWithdraw: k.May(web.WritePricing),
 	}

@@ -105,7 +105,7 @@ func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	if !k.MayForAllPartners(web.ApprovePayouts) {
 		return "You do not have permission to approve payouts. Another user must approve this payout run."
 	}
-	if err := payouts.CheckApprove(r, k.By.Staff); err != nil {
+	if err := payouts.CheckApprove(r, k.By); err != nil {
 		return apperr.As(err).Message
 	}
 	return ""

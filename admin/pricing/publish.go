@@ -39,7 +39,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		At:              web.Short(f.at),
 		Version:         f.Version,
 		Submitter:       d.Submitter,
-		OwnSubmission:   d.Submitter == k.By.Name,
+		OwnSubmission:   !k.By.MayApprove(d.SubmitterID),
 		Conflict:        f.Conflict,
 		Errors:          f.Errors,
 	}

@@ -34,6 +34,14 @@ type Actor struct {
 	Form      Submission // the submitted console form, if the action creates an object
 }
 
+// StaffID returns the user's id, or nil for the service and its operators.
+func (a Actor) StaffID() *uuid.UUID {
+	if a.Staff == uuid.Nil {
+		return nil
+	}
+	return &a.Staff
+}
+
 var (
 	// Service is the actor of automatic changes, such as retention and scheduled publishing.
 	Service = Actor{Name: "the service"}
@@ -109,13 +117,11 @@ func newRow(at time.Time, by Actor, e Event, outcome models.AuditOutcome) (row m
 		Action:     e.Action,
 		ObjectKind: e.Kind,
 		ObjectID:   e.Object,
+		StaffID:    by.StaffID(),
 		Reason:     e.Reason,
 		Address:    by.Address,
 		RequestID:  by.RequestID,
 		Outcome:    outcome,
-	}
-	if by.Staff != uuid.Nil {
-		row.StaffID = &by.Staff
 	}
 	if e.Partner != uuid.Nil {
 		row.PartnerID = &e.Partner

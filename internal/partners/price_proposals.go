@@ -133,7 +133,7 @@ func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, pro
 		switch {
 		case err != nil:
 			return err
-		case p.ProposerID == s.by.Staff || s.by.Staff == uuid.Nil:
+		case !s.by.MayApprove(&p.ProposerID):
 			return errSameProposer
 		case had.Version != p.BasedOn:
 			return errStaleProposal

@@ -7,17 +7,18 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
-// CheckApprove returns nil if the user can approve the run r. Otherwise it returns an error that states
-// why not. It does not check permissions.
-func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
+// CheckApprove returns nil if by can approve the run r. Otherwise it returns an error that states why not.
+// It does not check permissions.
+func CheckApprove(r models.PayoutRun, by audit.Actor) error {
 	switch {
 	case r.State != models.RunPrepared:
 		return ErrStaleRun
-	case r.PreparerID == user:
+	case !by.MayApprove(&r.PreparerID):
 		return errSameUser
 	case r.Payouts == 0:
 		return errEmptyRun
@@ -29,7 +30,7 @@ func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
 // approve it.
 func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
-		if err := CheckApprove(r, s.by.Staff); err != nil {
+		if err := CheckApprove(r, s.by); err != nil {
 			return t, err
 		}
 		return transition{

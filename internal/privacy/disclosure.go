@@ -225,10 +225,7 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 			return err
 		}
 		now := s.clock.Now()
-		columns := map[string]any{"text": r.Text, "replaced_at": now, "replaced_by": s.by.Name, "replaced_by_id": nil}
-		if s.by.Staff != uuid.Nil {
-			columns["replaced_by_id"] = s.by.Staff
-		}
+		columns := map[string]any{"text": r.Text, "replaced_at": now, "replaced_by": s.by.Name, "replaced_by_id": s.by.StaffID()}
 		if err := tx.Model(&models.Disclosure{ID: d.ID}).Updates(columns).Error; err != nil {
 			return err
 		}

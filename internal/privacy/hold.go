@@ -87,10 +87,7 @@ func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h m
 		}
 	}
 	now := s.clock.Now()
-	h = models.LegalHold{ID: id.New(now), LeadID: n.Lead, Person: n.Person, Reason: n.Reason, PlacedAt: now, PlacedBy: s.by.Name}
-	if s.by.Staff != uuid.Nil {
-		h.PlacedByID = &s.by.Staff
-	}
+	h = models.LegalHold{ID: id.New(now), LeadID: n.Lead, Person: n.Person, Reason: n.Reason, PlacedAt: now, PlacedBy: s.by.Name, PlacedByID: s.by.StaffID()}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Otherwise the lead could be erased before this transaction ends.
 		if err := lockErasures(tx); err != nil {
@@ -170,12 +167,8 @@ func (s *Service) ReleaseHold(ctx context.Context, sc scope.Scope, hold uuid.UUI
 		if err != nil {
 			return err
 		}
-		var staff *uuid.UUID
-		if s.by.Staff != uuid.Nil {
-			staff = &s.by.Staff
-		}
 		err = tx.Exec(`UPDATE legal_holds SET released_at = ?, released_by = ?, released_by_id = ?, email_digests = '{}', phone_digests = '{}' WHERE id = ?`,
-			s.clock.Now(), s.by.Name, staff, hold).Error
+			s.clock.Now(), s.by.Name, s.by.StaffID(), hold).Error
 		if err != nil {
 			return err
 		}

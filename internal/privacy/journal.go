@@ -174,10 +174,7 @@ func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, le
 		return err
 	}
 	e := newEntry(entry, text)
-	e.Actor = s.by.Name
-	if s.by.Staff != uuid.Nil {
-		e.StaffID = &s.by.Staff
-	}
+	e.Actor, e.StaffID = s.by.Name, s.by.StaffID()
 	return store(tx, e, note, leads)
 }
 

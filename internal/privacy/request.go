@@ -180,7 +180,7 @@ var (
 	errNoRequest = apperr.New(apperr.NotFound, "privacy_request", "Not Found")
 	errClosed    = apperr.New(apperr.Conflict, "request_closed", "This request is closed. Reload the page to see its outcome.")
 	errIdentity  = apperr.New(apperr.Conflict, "identity_unchecked", "First record how the consumer's identity was checked.")
-	errSameUser  = apperr.New(apperr.Forbidden, "second_user",
+	errSameUser  = apperr.New(apperr.Forbidden, "same_person",
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
 	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")

@@ -99,9 +99,8 @@ func (s *Service) CheckIdentity(ctx context.Context, request uuid.UUID, i Identi
 }
 
 func (s *Service) identityEdit(i Identity) requestEdit {
-	columns := map[string]any{"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": nil, "identity_at": s.clock.Now()}
-	if s.by.Staff != uuid.Nil {
-		columns["identity_by_id"] = s.by.Staff
+	columns := map[string]any{
+		"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": s.by.StaffID(), "identity_at": s.clock.Now(),
 	}
 	return requestEdit{"privacy_request.check_identity", columns, map[string]any{"identity": i.Check}}
 }
@@ -119,11 +118,7 @@ func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
 	if !s.settings.RequireApproval || r.Identity == nil {
 		return nil
 	}
-	checkedBy := uuid.Nil
-	if r.IdentityByID != nil {
-		checkedBy = *r.IdentityByID
-	}
-	if checkedBy == s.by.Staff {
+	if !s.by.MayApprove(r.IdentityByID) {
 		return errSameUser
 	}
 	return nil

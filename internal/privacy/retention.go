@@ -237,10 +237,7 @@ func (s *Service) ApplyRetention(ctx context.Context, version string) error {
 		for i := range after {
 			one := &after[i]
 			if want := s.settings.Retention.of(one.Category).For(one.Country); want != one.Days {
-				one.Days, one.AcceptedAt, one.AcceptedBy = want, now, s.by.Name
-				if s.by.Staff != uuid.Nil {
-					one.AcceptedByID = &s.by.Staff
-				}
+				one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID = want, now, s.by.Name, s.by.StaffID()
 			}
 		}
 		return after, nil

@@ -87,6 +87,7 @@ type rateCards struct {
 	*testkit.Database
 	*ratecard.Service // acts for ann
 	bob               *ratecard.Service
+	annActor          audit.Actor
 	clock             *clock.Manual
 }
 
@@ -107,8 +108,9 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 		put(t, d, i+1, state, card)
 	}
 	w := &rateCards{Database: d, clock: c}
-	w.Service = w.node(t, d.DB).By(ann)
-	w.bob = w.Service.By(bob)
+	w.annActor = testkit.Actor(t, d, ann.Name)
+	w.Service = w.node(t, d.DB).By(w.annActor)
+	w.bob = w.Service.By(testkit.Actor(t, d, bob.Name))
 	return w
 }
 

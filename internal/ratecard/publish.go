@@ -50,7 +50,7 @@ func checkNote(note string) (string, error) {
 // submit publishes or schedules a draft, or submits it for approval. The caller must call
 // mayPublish first.
 func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
-	columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
+	columns := map[string]any{"note": note, "submitter": s.by.Name, "submitter_id": s.by.StaffID(), "effective_at": nil}
 	if !at.IsZero() {
 		columns["effective_at"] = at
 	}
@@ -65,8 +65,8 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 // future, Approve schedules the draft instead.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
 	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
-		if had.Submitter == s.by.Name {
-			return apperr.New(apperr.Forbidden, "same_person", "You submitted this draft, so another user must approve it.")
+		if !s.by.MayApprove(had.SubmitterID) {
+			return errSameSubmitter
 		}
 		var at time.Time
 		if had.EffectiveAt != nil {
@@ -75,6 +75,8 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 		return s.publishOrSchedule(tx, had, map[string]any{"approver": s.by.Name}, at, s.clock.Now())
 	})
 }
+
+var errSameSubmitter = apperr.New(apperr.Forbidden, "same_person", "You submitted this draft, so another user must approve it.")
 
 // Withdraw changes a submitted or scheduled draft back to an ordinary draft, which can be edited.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
@@ -85,7 +87,7 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 }
 
 func reopenDraft() map[string]any {
-	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
+	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "submitter_id": nil, "approver": ""}
 }
 
 // The method release locks a rate card, and checks that it is in the given state and can be published.
@@ -207,7 +209,7 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 		if at, ok := value.(time.Time); ok {
 			value = at.UTC().Format(time.RFC3339)
 		}
-		if value != nil && value != "" {
+		if value != nil && value != "" && name != "submitter_id" { // the event has its actor
 			after[name] = value
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -202,6 +203,12 @@ func TestSecondPersonApproves(t *testing.T) {
 	rejected(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
 	_, err = anns.Approve(t.Context(), card.ID, sent.RowVersion)
 	rejected(t, err, apperr.Forbidden, "same_person")
+	renamed := audit.Actor{Staff: w.annActor.Staff, Name: "ann.new@example.com"}
+	for name, actor := range map[string]audit.Actor{"the submitter with a new email address": renamed, "the command line": audit.Operator} {
+		if _, err := anns.By(actor).Approve(t.Context(), card.ID, sent.RowVersion); apperr.As(err) == nil || apperr.As(err).Reason != "same_person" {
+			t.Errorf("%s: got %v, want same_person", name, err)
+		}
+	}
 	_, err = bobs.Approve(t.Context(), card.ID, card.RowVersion)
 	rejected(t, err, apperr.Conflict, "changed")
 
