@@ -66,6 +66,7 @@ type Setup struct {
 	SecondFactor []models.Role
 	Proxies      []netip.Prefix
 	Policy       ratecard.Policy
+	TwoUsers     bool // the setting privacy.require_approval
 	Retention    privacy.Retention
 }
 
@@ -108,18 +109,20 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
 	h.Options = admin.Options{
-		Environment:    k.Environment,
-		Clock:          h.Time,
-		Log:            slog.New(slog.DiscardHandler),
-		Access:         access,
-		Staff:          h.StaffService,
-		Audit:          audit.New(h.DB, h.Time),
-		Partners:       partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
-		Leads:          leads.NewReader(h.DB, keys, h.Time),
-		Jobs:           h.Jobs,
-		Payouts:        payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
-		RetentionDays:  retention.Days{Sandbox: 7, Exports: 7, Requests: 365},
-		Privacy:        privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay, RequestDays: 365, Retention: k.Retention}),
+		Environment:   k.Environment,
+		Clock:         h.Time,
+		Log:           slog.New(slog.DiscardHandler),
+		Access:        access,
+		Staff:         h.StaffService,
+		Audit:         audit.New(h.DB, h.Time),
+		Partners:      partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
+		Leads:         leads.NewReader(h.DB, keys, h.Time),
+		Jobs:          h.Jobs,
+		Payouts:       payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
+		RetentionDays: retention.Days{Sandbox: 7, Exports: 7, Requests: 365},
+		Privacy: privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{
+			RevealsPerDay: RevealsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
+		}),
 		Reconcile:      reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:         prices.WithPolicy(k.Policy),
 		Reporting:      reporting.NewReader(h.DB),

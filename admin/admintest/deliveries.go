@@ -40,6 +40,12 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return newConsoleWithDeliveries(t, Setup{})
 }
 
+// NewConsoleWithTwoUsers is like NewConsoleWithDeliveries, with the setting privacy.require_approval.
+func NewConsoleWithTwoUsers(t *testing.T) ConsoleWithDeliveries {
+	t.Helper()
+	return newConsoleWithDeliveries(t, Setup{TwoUsers: true})
+}
+
 // NewConsoleWithRetention is like NewConsoleWithDeliveries. Contact records have a retention period.
 func NewConsoleWithRetention(t *testing.T, days int) ConsoleWithDeliveries {
 	t.Helper()

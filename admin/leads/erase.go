@@ -18,6 +18,9 @@ func (h *Handlers) erasePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	if h.Privacy.CheckErase() != nil {
+		return k.Redirect(web.NewErasureURL(lead))
+	}
 	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: web.StepUpAgain(k)})
 }
 
@@ -78,6 +81,17 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 	return k.Show(status, view.Erase(v))
 }
 
+// eraseURL returns the address of the page on which the user can erase a lead, or "" if there is none.
+func (h *Handlers) eraseURL(k *web.Request, lead uuid.UUID) string {
+	switch {
+	case h.Privacy.CheckErase() == nil:
+		return web.LeadURL(lead) + "/erase"
+	case k.May(web.WriteRequests):
+		return web.NewErasureURL(lead)
+	}
+	return ""
+}
+
 // addErasure adds the receipt of the erasure to the page of an erased lead. It adds a link to the erasure
 // form if the user may erase the lead, or the details of its consent.
 func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
@@ -86,7 +100,7 @@ func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.D
 		return err
 	}
 	if (!found || receipt.KeepsConsent) && len(v.Holds) == 0 && k.MayAt(web.EraseLeads, partner) {
-		v.EraseURL = web.LeadURL(lead) + "/erase"
+		v.EraseURL = h.eraseURL(k, lead)
 	}
 	if !found {
 		return nil

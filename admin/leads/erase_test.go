@@ -1,6 +1,7 @@
 package leads_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,27 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
+
+// With privacy.require_approval, a lead's page leads to the form for a privacy request instead.
+func TestEraseLeadNeedsTwoUsers(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithTwoUsers(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	b.Client = b.SignedInAs(t, models.Privacy)
+	form := "/privacy/requests/new?kind=erasure&leads=" + lead
+	page := b.Get(t, "/leads/"+lead)
+	page.Expect(t, "the lead's page", http.StatusOK, `href="`+html.EscapeString(form)+`"`)
+	if strings.Contains(page.Body, lead+"/erase") {
+		t.Error("the lead's page has a link to the form that erases the lead")
+	}
+	b.Get(t, form).Expect(t, "the form for a request", http.StatusOK, lead)
+	b.Get(t, "/leads/"+lead+"/erase").ExpectRedirect(t, form)
+	b.Post(t, "/leads/"+lead+"/erase", url.Values{"reason": {"request"}, "proof": {admintest.Password}}).
+		Expect(t, "submitting the form", http.StatusForbidden)
+	if n := b.Count(t, "erasures", "true"); n != 0 {
+		t.Errorf("got %d erasures, want 0", n)
+	}
+}
 
 func TestEraseLead(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,10 @@ import (
 )
 
 func (h *Handlers) newPage(k *web.Request) error {
-	return h.showNew(k, http.StatusOK, url.Values{"received_on": {k.Now.UTC().Format(time.DateOnly)}}, nil)
+	q := k.R.URL.Query()
+	return h.showNew(k, http.StatusOK, url.Values{
+		"received_on": {k.Now.UTC().Format(time.DateOnly)}, "kind": {q.Get("kind")}, "leads": {web.Short(q.Get("leads"))},
+	}, nil)
 }
 
 func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {

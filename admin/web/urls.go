@@ -23,6 +23,11 @@ func RequestURL(request uuid.UUID) string {
 	return "/privacy/requests/" + id.Format(id.PrivacyRequest, request)
 }
 
+// NewErasureURL returns the address of the form that creates a request to erase a lead.
+func NewErasureURL(lead uuid.UUID) string {
+	return "/privacy/requests/new?kind=erasure&leads=" + id.Format(id.Lead, lead)
+}
+
 func DisclosureURL(disclosure uuid.UUID) string {
 	return privacyArea + "/disclosures/" + id.Format(id.Disclosure, disclosure)
 }

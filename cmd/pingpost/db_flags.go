@@ -60,7 +60,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	cfg := config.Defaults(config.Dev)
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
-	cfg.Pricing.RequireApproval = running.RequireApproval
+	cfg.Pricing.RequireApproval, cfg.Privacy.RequireApproval = running.PricingApproval, running.PrivacyApproval
 	cfg.Retention = running.Retention
 	cfg.Privacy.ErasureJournal = running.ErasureJournal
 	return cfg, &running, nil

@@ -87,7 +87,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "starting in %s …\n", f.dataDir)
 	stack, err := devstack.Start(ctx, devstack.Options{
-		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, RequireApproval: cfg.Pricing.RequireApproval, Retention: cfg.Retention,
+		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, Retention: cfg.Retention,
+		PricingApproval: cfg.Pricing.RequireApproval, PrivacyApproval: cfg.Privacy.RequireApproval,
 		OnProgress: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {

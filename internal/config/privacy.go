@@ -35,9 +35,9 @@ type Privacy struct {
 	// The secret of the access key for the bucket.
 	JournalSecretKey Secret
 
-	// Whether a privacy request needs two users: `true` or `false`. If it is `true`, the user who checked
-	// the consumer's identity cannot also export or erase the data. All uses of the command line together
-	// count as one user.
+	// Whether exporting or erasing personal data needs two users: `true` or `false`. If it is `true`, the user
+	// who checked the consumer's identity cannot also export or erase the data, and leads can only be erased
+	// through a privacy request. Commands can neither export nor erase.
 	RequireApproval bool
 
 	// The name and address of the company that is responsible for the data (the controller), as exports for

@@ -49,7 +49,8 @@ type Running struct {
 	PlatformKeys    string           `json:"platform_keys"`
 	LeadVaultKEK    string           `json:"lead_vault_kek"`
 	ErasureJournal  string           `json:"erasure_journal"`  // the path of its folder
-	RequireApproval bool             `json:"require_approval"` // a second user must approve prices
+	PricingApproval bool             `json:"pricing_approval"` // pricing.require_approval
+	PrivacyApproval bool             `json:"privacy_approval"` // privacy.require_approval
 	Retention       config.Retention `json:"retention"`
 	Vault           *Vault           `json:"vault,omitempty"`
 }
@@ -67,12 +68,13 @@ type Stack struct {
 
 // Options configures Start.
 type Options struct {
-	DataDir         string
-	Ephemeral       bool             // remove the folder in Stop
-	Vault           bool             // also start Vault
-	RequireApproval bool             // saved in Running
-	Retention       config.Retention // saved in Running
-	OnProgress      func(string)
+	DataDir   string
+	Ephemeral bool // remove the folder in Stop
+	Vault     bool // also start Vault
+	// These are saved in Running.
+	PricingApproval, PrivacyApproval bool
+	Retention                        config.Retention
+	OnProgress                       func(string)
 }
 
 // DefaultDataDir returns .pingpost in the working folder. If the program runs as root and the
@@ -147,7 +149,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
 		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, ErasureJournal: s.ErasureJournal,
-		RequireApproval: o.RequireApproval, Retention: o.Retention, Vault: s.Vault,
+		PricingApproval: o.PricingApproval, PrivacyApproval: o.PrivacyApproval, Retention: o.Retention, Vault: s.Vault,
 	})
 }
 

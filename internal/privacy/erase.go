@@ -82,12 +82,15 @@ func (e Erasure) Check() (Erasure, error) {
 // three steps. It commits the erasure as pending, together with its audit event. It then adds an entry
 // to the erasure journal. After that, it deletes the data.
 //
-// Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if the lead
+// Errors: those of Check and CheckErase, NotFound if there is no such lead in the scope, leads.ErrErased if the lead
 // and its consent are already erased or their erasure is pending, Conflict with the reason legal_hold,
 // Unavailable with the reason erasure_pending if the journal cannot be written (the erasure is then
 // carried out later), and those of CheckJournal.
 func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Receipt, err error) {
 	if e, err = e.Check(); err != nil {
+		return r, err
+	}
+	if err := s.CheckErase(); err != nil {
 		return r, err
 	}
 	if s.journal == nil {
@@ -130,6 +133,18 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 		return r, err
 	}
 	return r, unfinished
+}
+
+var errNeedsRequest = apperr.New(apperr.Forbidden, "needs_request",
+	"The setting privacy.require_approval requires two users for an erasure. Create a privacy request for this lead. After the identity check, another user can erase it.")
+
+// CheckErase returns errNeedsRequest if one user cannot erase a lead alone. With the setting
+// privacy.require_approval, only privacy requests erase leads.
+func (s *Service) CheckErase() error {
+	if s.settings.RequireApproval {
+		return errNeedsRequest
+	}
+	return nil
 }
 
 // checkNotErased returns leads.ErrErased if the lead was erased or its erasure is pending.

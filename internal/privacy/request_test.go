@@ -23,6 +23,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -592,14 +593,23 @@ func TestSecondUser(t *testing.T) {
 	if err := operator.CheckIdentity(ctx, theirs, privacy.Identity{Check: models.IdentityCall}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fay.ExportRequest(ctx, access); rejection(err) != "forbidden second_user" {
+	if _, err := fay.ExportRequest(ctx, access); rejection(err) != "forbidden same_person" {
 		t.Errorf("exported by the same user: got %v", err)
 	}
-	if err := fay.EraseRequest(ctx, erasure); rejection(err) != "forbidden second_user" {
+	if err := fay.EraseRequest(ctx, erasure); rejection(err) != "forbidden same_person" {
 		t.Errorf("erased by the same user: got %v", err)
 	}
-	if _, err := operator.ExportRequest(ctx, theirs); rejection(err) != "forbidden second_user" {
+	if _, err := operator.ExportRequest(ctx, theirs); rejection(err) != "forbidden same_person" {
 		t.Errorf("exported on the command line: got %v", err)
+	}
+	lead := r.deliver(t, contact)
+	for name, s := range map[string]*privacy.Service{"a user": ben, "the command line": operator} {
+		if _, err := s.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); rejection(err) != "forbidden needs_request" {
+			t.Errorf("%s erases a lead without a request: got %v", name, err)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM erasures`); n != 0 {
+		t.Errorf("got %d erasures, want 0", n)
 	}
 	for _, request := range []uuid.UUID{access, theirs} {
 		if _, err := ben.ExportRequest(ctx, request); err != nil {
