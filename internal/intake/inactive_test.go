@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestPostsOfInactivePartners(t *testing.T) {
 func TestUnknownAccountOnOwnBaseURL(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	for _, named := range []string{unknownAccount, n.Off.Accounts[0].Identifier} {
+	for _, named := range []string{unknownAccount, strings.Repeat("x", 129), n.Off.Accounts[0].Identifier} {
 		f := n.rejected(t, n.signed(n.Required, n.Required.Slug, []byte(`{"partnerId":"`+named+`","email":"a@example.com"}`)),
 			badPost.as(models.OutcomeUnknownAccount))
 		var paths []string

@@ -98,7 +98,11 @@ func (p authenticated) checkPayload() error {
 	fields := []apperr.Field{notAnAccount(
 		"is not one of your accounts. Send the partnerId of one of your accounts, or leave it out")}
 	if f := apperr.As(p.payloadErr); f != nil {
-		fields = append(fields, f.Fields...)
+		for _, field := range f.Fields {
+			if field.Path[0] != "partnerId" { // such as one that is too long
+				fields = append(fields, field)
+			}
+		}
 	}
 	return payload.ErrPost.WithReason(string(models.OutcomeUnknownAccount)).WithFields(fields...)
 }
