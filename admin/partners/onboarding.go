@@ -173,7 +173,7 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 			At:   a.At,
 			Kind: "bad",
 			What: ui.Sentence(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
-			Fix:  web.RejectionReasons[a.Outcome].Fix,
+			Fix:  web.RejectionFix(a.Outcome, a.Code),
 		}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")

@@ -25,6 +25,7 @@ type ActivityItem struct {
 
 	Request           uuid.UUID
 	Endpoint, Outcome string
+	Code              string // of the response
 	Fields            []string
 }
 
@@ -39,7 +40,7 @@ func (in *Reader) Activity(
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
+	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, code, fields
 		FROM api_requests WHERE partner_id = $1 AND at >= $2 AND status >= 400 ORDER BY id DESC LIMIT $3`, since, n)
 	if err != nil {
 		return nil, err
@@ -61,6 +62,7 @@ func (in *Reader) Activity(
 			Request:  r.Request,
 			Endpoint: r.Endpoint,
 			Outcome:  r.Outcome,
+			Code:     r.Code,
 			Fields:   r.Fields,
 		})
 	}
@@ -81,5 +83,6 @@ type rejectedRequest struct {
 	At                time.Time
 	Request           uuid.UUID
 	Endpoint, Outcome string
+	Code              string // of the response
 	Fields            []string
 }

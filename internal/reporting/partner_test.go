@@ -191,7 +191,7 @@ func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome 
 	t.Helper()
 	request := uuid.New()
 	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us)
-		VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, '', '', '', 1500)`,
+		VALUES ($1, $2, $3, 'other_post', 'post', $4, $5, 400, 'invalid_payload', '', '', 1500)`,
 		partner, at, request, outcome, append([]string{}, fields...)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestActivity(t *testing.T) {
 
 	want := []reporting.ActivityItem{
 		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
-		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Fields: []string{"contact.email", "consent"}},
+		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Code: "invalid_payload", Fields: []string{"contact.email", "consent"}},
 		{
 			At:       at(0),
 			Lead:     first,
