@@ -31,7 +31,9 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	signIn(s.Console, p, "finance@example.com")
 	p.Open(s.URL + "/leads")
 	check(p, "leads-none")
-	first := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	first := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) {
+		l.PhoneFlagged, l.PartnerReference, l.SubID = true, "quote-form-7/2026-01-02/"+strings.Repeat("a1b2c3d4", 5), "meta-retargeting-uk-spring-2026"
+	})
 	s.AddLead(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
 	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
