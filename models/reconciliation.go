@@ -52,7 +52,8 @@ const (
 	Missing       Finding = "missing" // a lead in the period that is not in the file
 	OutsidePeriod Finding = "outside_period"
 	Unreadable    Finding = "unreadable"
-	LeftOut       Finding = "left_out" // a lead in the period whose currency or account is not in the file
+	LeftOut       Finding = "left_out"     // a lead in the period whose currency or account is not in the file
+	NotCompared   Finding = "not_compared" // a row whose amount is part of another row's sum, or a ledger entry without a lead
 )
 
 // ReconciliationLine is either a row of the file and its finding, or a lead that is not in the

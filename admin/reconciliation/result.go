@@ -155,11 +155,11 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	return all
 }
 
-// totals returns the totals by currency, without the leads that were left out of the comparison.
+// totals returns the totals by currency, without the leads and rows that were not compared.
 func totals(result *reconcile.Result) (all []view.Sum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
-		if t.Currency == "" || t.Finding == models.LeftOut {
+		if t.Currency == "" || !reconcile.Compared(t.Finding) {
 			continue
 		}
 		s := sums[t.Currency]
@@ -256,6 +256,8 @@ func findingReason(l reconcile.Line) string {
 	switch {
 	case l.Finding == models.Duplicated && l.FirstRow != nil:
 		return "Row " + ui.Number(int64(*l.FirstRow)) + " has the same lead."
+	case l.Finding == models.NotCompared && l.FirstRow != nil:
+		return "The amount is included in the sum of row " + ui.Number(int64(*l.FirstRow)) + "."
 	case l.Finding == models.Unknown && l.OtherPartner != "":
 		return "This lead belongs to " + l.OtherPartner + "."
 	case l.Problem != "":

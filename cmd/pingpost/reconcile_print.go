@@ -82,7 +82,7 @@ func viewResult(r *reconcile.Result) resultView {
 	return v
 }
 
-// lineView is a line whose finding is neither "matched" nor "left_out". Amounts have the same
+// lineView is a line that can be resolved. Amounts have the same
 // format as in resultView.
 type lineView struct {
 	Row            int            `json:"row,omitempty"` // the row number in a spreadsheet; 0 if the lead is not in the file

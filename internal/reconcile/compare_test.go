@@ -139,7 +139,7 @@ func TestFindings(t *testing.T) {
 	}
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
 		row(even, price, "GBP"),                                // 2 matched
-		"  "+strings.ToLower(row(even, price-1, "gbp")),        // 3 duplicate
+		"  "+strings.ToLower(row(even, price, "gbp")),          // 3 duplicate
 		row(less, price-250, "GBP"),                            // 4 amount_differs
 		"",                                                     // 5 blank
 		row(foreign, price, "EUR"),                             // 6 amount_differs, currency
@@ -184,7 +184,7 @@ func TestFindings(t *testing.T) {
 		{"amount_differs", "GBP", 2, 2*price - 250, 2 * price},
 		{"amount_differs", "EUR", 1, price, 0},
 		{"unknown", "GBP", 3, 100 + 2*price, 0},
-		{"duplicate", "GBP", 2, price - 1 + 100, 0},
+		{"duplicate", "GBP", 2, price + 100, 0},
 		{"missing", "GBP", 1, 0, price},
 		{"outside_period", "GBP", 1, price, price},
 		{"unreadable", "", 6, 0, 0},
@@ -197,6 +197,86 @@ func TestFindings(t *testing.T) {
 	for _, l := range o.lines(t, scope.Partners(acme.ID), got.ID) {
 		if l.OtherPartner != "" || l.ReconciliationLine.OtherPartner != nil {
 			t.Errorf("a scope without beta shows that beta owns the lead: %+v", l)
+		}
+	}
+}
+
+// The amounts of a lead's rows are added. Rows with the same amount or another currency are duplicates.
+func TestSeveralRowsOfALead(t *testing.T) {
+	t.Parallel()
+	o := newReconcilePlatform(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	lead, price := o.deliver(t, acme, 0)
+	returned, _ := o.deliver(t, acme, 0)
+	o.write(t, ledger.Return(models.Return{
+		PartnerID: acme.ID, AccountID: acme.Accounts[0].ID, LeadID: returned, AmountMinor: price, Currency: "GBP",
+	}, "x", o.Time.Now()))
+	unknown := uuid.New()
+	row := func(lead uuid.UUID, minor int64, currency string) string {
+		return leadID(lead) + "," + decimal(minor) + "," + currency
+	}
+	for name, c := range map[string]struct {
+		rows, findings []string
+		matched        int64 // the file's total of matched lines
+	}{
+		"payout and reversal": {
+			[]string{row(lead, price, "GBP"), row(returned, price, "GBP"), row(returned, -price, "GBP")},
+			[]string{"2 matched", "3 matched sum_of_rows", "4 not_compared of 3 part_of_sum"}, price,
+		},
+		"reversal first": {
+			[]string{row(returned, -price, "GBP"), row(lead, price, "GBP"), row(returned, price, "GBP")},
+			[]string{"2 matched sum_of_rows", "3 matched", "4 not_compared of 2 part_of_sum"}, price,
+		},
+		"the same amount twice": {
+			[]string{row(lead, price, "GBP"), row(returned, 0, "GBP"), row(lead, price, "GBP"), row(lead, price, "GBP")},
+			[]string{"2 matched", "3 matched", "4 duplicate of 2", "5 duplicate of 2"}, price,
+		},
+		"parts and a repeated part": {
+			[]string{row(lead, price-10, "GBP"), row(lead, 10, "GBP"), row(lead, 10, "GBP"), row(returned, 0, "GBP")},
+			[]string{"2 matched sum_of_rows", "3 not_compared of 2 part_of_sum", "4 duplicate of 3", "5 matched"}, price,
+		},
+		"another currency": {
+			[]string{row(lead, price, "GBP"), row(lead, -price, "EUR"), row(returned, 0, "GBP")},
+			[]string{"2 matched", "3 duplicate of 2", "4 matched"}, price,
+		},
+		"a wrong sum": {
+			[]string{row(lead, price, "GBP"), row(lead, -1, "GBP"), row(returned, 0, "GBP"), row(unknown, 5, "GBP"), row(unknown, -5, "GBP")},
+			[]string{"2 amount_differs sum_of_rows", "3 not_compared of 2 part_of_sum", "4 matched", "5 unknown sum_of_rows", "6 not_compared of 5 part_of_sum"}, 0,
+		},
+	} {
+		got := o.compare(t, o.upload(t, acme.ID, append([]string{"leadId,amount,currency"}, c.rows...)...), inColumns, 2)
+		var findings []string
+		for _, l := range got.lines {
+			findings = append(findings, findingText(l))
+		}
+		if !slices.Equal(findings, c.findings) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(findings, "\n"), strings.Join(c.findings, "\n"))
+		}
+		for _, tally := range got.Result.Tallies {
+			if tally.Finding == models.Matched && (tally.FileAmount != c.matched || tally.LedgerAmount != c.matched) {
+				t.Errorf("%s: got matched totals %d and %d, want %d", name, tally.FileAmount, tally.LedgerAmount, c.matched)
+			}
+		}
+	}
+}
+
+// A row without a lead is unreadable, unless the file is an export of the ledger.
+func TestLedgerEntriesWithoutLead(t *testing.T) {
+	t.Parallel()
+	o := newReconcilePlatform(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	lead, price := o.deliver(t, acme, 0)
+	for name, c := range map[string]struct{ head, entry, want string }{
+		"export":                {"leadId,amount,currency,kind,occurred_at,entry", "x,x,17", "3 not_compared entry_without_lead"},
+		"export without number": {"leadId,amount,currency,kind,occurred_at,entry", "x,x,", "3 unreadable lead_id_missing"},
+		"other columns":         {"leadId,amount,currency,kind,at,entry", "x,x,17", "3 unreadable lead_id_missing"},
+	} {
+		got := o.compare(t, o.upload(t, acme.ID, c.head, leadID(lead)+","+decimal(price)+",GBP,x,x,16", ",-5.00,EUR,"+c.entry), inColumns, 2)
+		if len(got.lines) != 2 || findingText(got.lines[0]) != "2 matched" || findingText(got.lines[1]) != c.want {
+			t.Errorf("%s: got %v, want %s", name, got.lines, c.want)
+		}
+		if covered := got.Result.Covered.Currencies; !slices.Equal(covered, []string{"GBP"}) {
+			t.Errorf("%s: got the currencies %v, want GBP", name, covered)
 		}
 	}
 }

@@ -71,6 +71,9 @@ func (c *Covered) accountText(number func(int64) string) string {
 	return words + ")"
 }
 
-// Resolvable reports whether lines with the given finding can be resolved. All lines can be resolved,
-// except those with the finding matched or left_out.
-func Resolvable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }
+// Resolvable reports whether lines with the given finding can be resolved. Lines that match or were not
+// compared cannot.
+func Resolvable(f models.Finding) bool { return f != models.Matched && Compared(f) }
+
+// Compared reports whether lines with the given finding count in the totals by currency.
+func Compared(f models.Finding) bool { return f != models.LeftOut && f != models.NotCompared }

@@ -31,9 +31,9 @@ var linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.pro
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unresolved is an SQL condition for lines that have no resolution. It excludes leads that were left out
-// of the comparison, because these cannot be resolved.
-const unresolved = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+// unresolved is an SQL condition for lines that have no resolution. It excludes leads and rows that were not
+// compared, because these cannot be resolved.
+const unresolved = ` AND l.finding NOT IN ('left_out', 'not_compared') AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
 // restricted returns the partners in a scope. If the scope includes all partners, it returns nil, which
 // becomes NULL in SQL.

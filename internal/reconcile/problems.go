@@ -30,6 +30,10 @@ const (
 	problemCurrency   = "currency_unknown"
 	problemDiffers    = "currency" // the row is readable, but its currency differs from the ledger's
 
+	problemSum      = "sum_of_rows"        // the amount is the sum of several rows
+	problemAddend   = "part_of_sum"        // reasons why a row was not compared
+	problemLeadless = "entry_without_lead" // with the amount in the row
+
 	problemOtherCurrency = "currency_not_in_file" // reasons why a lead was left out
 	problemOtherAccount  = "account_not_in_file"
 )
@@ -53,6 +57,10 @@ var problemWords = map[string]string{
 	problemNoCurrency: "The currency is missing. Enter a code such as GBP.",
 	problemCurrency:   "The currency is not supported. Enter GBP, EUR, USD, CAD or AUD.",
 	problemDiffers:    "The currencies in the file and the ledger differ. Agree on one with the partner.",
+
+	problemSum:      "This is the sum of several rows with the same lead.",
+	problemAddend:   "The amount is included in the sum of the lead's first row.",
+	problemLeadless: "This ledger entry is not for a lead.",
 
 	problemOtherCurrency: "The file has no readable amount in this currency.",
 	problemOtherAccount:  "The file has no leads from this account.",

@@ -230,5 +230,6 @@ type LineQuery struct {
 
 // Findings lists all findings. Those that need attention come first.
 var Findings = []models.Finding{
-	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.LeftOut, models.Matched,
+	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.LeftOut,
+	models.NotCompared, models.Matched,
 }

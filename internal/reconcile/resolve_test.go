@@ -26,7 +26,7 @@ func TestResolveAndExport(t *testing.T) {
 	theirs, _ := o.deliver(t, beta, 0)
 	missing, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
-		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+",2,GBP", "x,1,GBP"), inColumns, 2)
+		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+","+decimal(price-150)+",GBP", "x,1,GBP"), inColumns, 2)
 	resolve := func(sc scope.Scope, line int, note string) apperr.Code {
 		if err := o.Resolve(t.Context(), sc, got.ID, line, note); err != nil {
 			return apperr.As(err).Code
@@ -77,7 +77,7 @@ func TestResolveAndExport(t *testing.T) {
 			leadID(one), decimal(price-150), decimal(price), received, at),
 		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,,,", leadID(two), decimal(price), received),
 		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,,,", leadID(theirs)),
-		fmt.Sprintf("5,duplicate,first_row=2,%s,,2.00,,,GBP,,,,,,", leadID(one)),
+		fmt.Sprintf("5,duplicate,first_row=2,%s,,%s,,,GBP,,,,,,", leadID(one), decimal(price-150)),
 		"6,unreadable,lead_id_prefix,,,,,,,,,,,,",
 		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,,,", leadID(missing), decimal(price), received), "",
 	}, "\n")

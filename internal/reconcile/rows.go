@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,14 +28,19 @@ type reader struct {
 	*table
 	Mapping
 	lead, amount, currency int // column indexes; currency is -1 if there is no currency column
+	entry                  int // of the number of the ledger entry; -1 if the file is not an export of the ledger
 }
+
+// ledgerColumns are columns of the ledger's CSV export. In a file that has all of them, rows without a lead
+// are payments or adjustments of a whole account.
+var ledgerColumns = []string{"entry", "kind", "occurred_at"}
 
 func newReader(list io.Reader, m Mapping) (*reader, error) {
 	t, err := openTable(list)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{table: t, Mapping: m, lead: -1, amount: -1, currency: -1}
+	r := &reader{table: t, Mapping: m, lead: -1, amount: -1, currency: -1, entry: -1}
 	for i, name := range t.names {
 		switch name {
 		case m.LeadID:
@@ -44,6 +50,9 @@ func newReader(list io.Reader, m Mapping) (*reader, error) {
 		case m.Currency:
 			r.currency = i
 		}
+	}
+	if !slices.ContainsFunc(ledgerColumns, func(name string) bool { return !slices.Contains(t.names, name) }) {
+		r.entry = slices.Index(t.names, ledgerColumns[0])
 	}
 	if r.lead < 0 || r.amount < 0 || m.Currency != "" && r.currency < 0 {
 		return nil, errors.New("reading reconciliation file: a mapped column is missing")
@@ -65,7 +74,8 @@ func (r *reader) next() (e entry, err error) {
 	if e.problem == problemLeadPrefix && payload.IsTag(text, payload.MaxReference) {
 		e.reference, e.problem = text, ""
 	}
-	if e.problem != "" {
+	leadless := e.problem == problemNoLead && r.entry >= 0 && isNumber(row.cells[r.entry])
+	if e.problem != "" && !leadless {
 		return e, nil
 	}
 	var a amount
@@ -79,7 +89,15 @@ func (r *reader) next() (e entry, err error) {
 	if e.problem == "" && !a.signed.allows(e.currency) {
 		e.problem = problemSign
 	}
+	if leadless && e.problem == "" {
+		e.problem = problemLeadless
+	}
 	return e, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
+	return err == nil
 }
 
 func readCode(text string) (money.Currency, string) {
@@ -149,7 +167,7 @@ func (e *entry) append(b []byte, line int) []byte {
 		b = hex.AppendEncode(b, e.lead[:])
 	}
 	b = append(b, '\t')
-	if e.problem != "" {
+	if e.problem != "" && e.problem != problemLeadless {
 		b = append(b, "\\N\t\\N\t"...)
 	} else {
 		b = strconv.AppendInt(b, e.minor, 10)

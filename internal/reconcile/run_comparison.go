@@ -46,6 +46,10 @@ const referencePeriod = 31 * 24 * time.Hour
 // not in the file. It returns the totals. It is a single statement, so that all of it sees the same
 // state of the ledger.
 //
+// If several rows have the same lead, a row with the same amount as an earlier one is a duplicate, and so is
+// a row in another currency than the lead's first row. The amounts of the others are added, such as a payout
+// and its reversal, and the sum is compared in the line of the first row.
+//
 // A lead that is not in the file is "missing" if the file covers it, and "left_out" otherwise. With
 // FullCoverage, the file covers all leads. Otherwise, it covers a lead if it covers both the lead's
 // currency and the lead's account. A file covers the currencies in its readable rows, or all currencies
@@ -66,33 +70,48 @@ WITH others AS MATERIALIZED (
 	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
 	WHERE a.kind = 'accrual' AND a.occurred_at >= @first AND a.occurred_at < @last
-), again AS (
-	SELECT lead_id, min(file_row) AS file_row FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1
+), repeated AS (
+	SELECT *, min(file_row) OVER (PARTITION BY lead_id) AS lead_row, first_value(currency) OVER (PARTITION BY lead_id ORDER BY file_row) AS lead_currency,
+		min(file_row) OVER (PARTITION BY lead_id, currency, minor) AS same_row
+	FROM list WHERE problem = '' AND lead_id IN (SELECT lead_id FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1)
+), parts AS (
+	SELECT line, CASE WHEN currency <> lead_currency THEN lead_row WHEN same_row < file_row THEN same_row ELSE lead_row END AS first_row,
+		CASE WHEN currency <> lead_currency OR same_row < file_row THEN 'duplicate' WHEN lead_row < file_row THEN 'addend' ELSE 'sum' END AS part,
+		sum(minor) FILTER (WHERE currency = lead_currency AND same_row = file_row) OVER (PARTITION BY lead_id) AS minor,
+		count(*) FILTER (WHERE currency = lead_currency AND same_row = file_row) OVER (PARTITION BY lead_id) AS added
+	FROM repeated
+), rows AS (
+	SELECT l.line, l.file_row, l.lead_id, l.currency, l.problem, CASE part WHEN 'sum' THEN parts.minor ELSE l.minor END AS minor, parts.first_row, part, added
+	FROM list l LEFT JOIN parts USING (line)
 ), judged AS (
-	SELECT l.*, again.file_row AS first_row, ledger.partner_id, ledger.account_id, ledger.currency AS ledger_currency, ledger.minor AS lead_minor, ledger.received_at,
-		CASE WHEN l.problem <> '' THEN 'unreadable'
-			WHEN again.file_row < l.file_row THEN 'duplicate'
+	SELECT r.*, ledger.partner_id, ledger.account_id, ledger.currency AS ledger_currency, ledger.minor AS lead_minor, ledger.received_at,
+		CASE WHEN r.problem = '` + problemLeadless + `' OR part = 'addend' THEN 'not_compared'
+			WHEN r.problem <> '' THEN 'unreadable'
+			WHEN part = 'duplicate' THEN 'duplicate'
 			WHEN ledger.partner_id IS DISTINCT FROM @partner THEN 'unknown'
 			WHEN ledger.received_at < @from OR ledger.received_at >= @until THEN 'outside_period'
-			WHEN ledger.currency <> l.currency OR ledger.minor <> l.minor THEN 'amount_differs'
+			WHEN ledger.currency <> r.currency OR ledger.minor <> r.minor THEN 'amount_differs'
 			ELSE 'matched' END AS finding
-	FROM list l LEFT JOIN ledger ON ledger.lead_id = l.lead_id AND l.problem = '' LEFT JOIN again ON again.lead_id = l.lead_id
+	FROM rows r LEFT JOIN ledger ON ledger.lead_id = r.lead_id AND r.problem = ''
 ), written AS (
 	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
 		file_currency, file_minor, ledger_currency, ledger_minor, received_at)
-	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency' ELSE problem END, lead_id,
-		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN finding = 'duplicate' THEN first_row END,
+	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency'
+			WHEN part = 'addend' THEN '` + problemAddend + `' WHEN part = 'sum' AND added > 1 THEN '` + problemSum + `' ELSE problem END, lead_id,
+		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN part IN ('duplicate', 'addend') THEN first_row END,
 		currency, minor, CASE WHEN known THEN ledger_currency END, CASE WHEN known THEN lead_minor END, CASE WHEN known THEN received_at END
 	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
 	RETURNING finding, account_id, file_currency AS currency, ledger_currency, file_minor, ledger_minor
 ), findings AS MATERIALIZED (
 	SELECT finding, account_id, currency, ledger_currency, count(*) AS lines, sum(file_minor) AS file_total, sum(ledger_minor) AS ledger_total
 	FROM written GROUP BY finding, account_id, currency, ledger_currency
+), covered AS (
+	SELECT DISTINCT currency FROM findings WHERE currency IS NOT NULL AND finding <> 'not_compared'
 ), unlisted AS MATERIALIZED ( -- the period's leads without a readable row
 	SELECT ledger.lead_id, account_id, currency, minor, received_at, CASE
 			WHEN unreadable.lead_id IS NOT NULL THEN 'named'
 			WHEN @everything THEN 'missing'
-			WHEN currency NOT IN (SELECT currency FROM findings WHERE currency IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE currency IS NOT NULL) THEN '` + problemOtherCurrency + `'
+			WHEN currency NOT IN (SELECT currency FROM covered) AND EXISTS (SELECT FROM covered) THEN '` + problemOtherCurrency + `'
 			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
 			ELSE 'missing' END AS outcome
 	FROM ledger LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)

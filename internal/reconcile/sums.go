@@ -56,7 +56,7 @@ func (s *sums) add(p resultRow) {
 	in := p.fileCurrency
 	if in == "" {
 		in = p.ledgerCurrency
-	} else {
+	} else if finding != models.NotCompared {
 		s.currencies[in] = true
 	}
 	t := s.tally(finding, in)
