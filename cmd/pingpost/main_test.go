@@ -63,7 +63,7 @@ func folder(t *testing.T) string {
 }
 
 // patience is the timeout for waiting for another process.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // environ returns the test's environment with the given settings and no other pingpost settings.
 func environ(settings ...string) []string {

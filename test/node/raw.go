@@ -60,7 +60,7 @@ type Connection struct {
 
 // Patience limits how long a test may use one connection or wait for readiness. Instead of hanging, the
 // test fails and shows where it waited.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // Dial opens a connection, which is closed when the test ends.
 func (n *Node) Dial(t testing.TB) *Connection {

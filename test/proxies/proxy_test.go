@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // backend is a node as a proxy sees it.
 type backend struct{ api, ops string } // addresses
