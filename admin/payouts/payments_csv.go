@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"encoding/csv"
 	"io"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -34,18 +33,17 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		After:  map[string]any{"payments": r.Payouts},
 	}
 	return h.sendAuditedCSV(k, "payments-"+name, e, func(to io.Writer) error {
-		w := csv.NewWriter(to)
-		if err := w.Write(paymentColumns); err != nil {
+		w, err := csvcell.NewWriter(to, paymentColumns, "amount")
+		if err != nil {
 			return err
 		}
-		err := h.eachPayment(k, r, func(s payouts.AccountStatement) error {
+		err = h.eachPayment(k, r, func(s payouts.AccountStatement) error {
 			return w.Write([]string{
-				csvcell.Escape(s.Partner), csvcell.Escape(s.Identifier), csvcell.Escape(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				s.Partner, s.Identifier, s.LegalName, web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
 		if err == nil { // no flush after an error, so that an error page can still be sent
-			w.Flush()
-			err = w.Error()
+			err = w.Flush()
 		}
 		return err
 	})

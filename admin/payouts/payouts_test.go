@@ -1,7 +1,6 @@
 package payouts_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -14,15 +13,16 @@ import (
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // records returns the rows of a CSV file by column name.
 func records(t testing.TB, p admintest.Response) (all []map[string]string) {
 	t.Helper()
-	lines, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
-	if err != nil || p.Status != http.StatusOK || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
-		t.Fatalf("got status %d, content type %s and error %v: %.300s", p.Status, p.Header.Get("Content-Type"), err, p.Body)
+	if p.Status != http.StatusOK || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		t.Fatalf("got status %d and content type %s: %.300s", p.Status, p.Header.Get("Content-Type"), p.Body)
 	}
+	lines := testkit.Records(t, p.Body)
 	for _, line := range lines[1:] {
 		row := map[string]string{}
 		for i, name := range lines[0] {

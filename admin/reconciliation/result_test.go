@@ -1,7 +1,6 @@
 package reconciliation_test
 
 import (
-	"encoding/csv"
 	"net/http"
 	"net/url"
 	"slices"
@@ -134,12 +133,12 @@ func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 	t.Helper()
 	for query, want := range map[string]int{"": 10, "?finding=unknown": 2, "?finding=unreadable": 2} {
 		p := b.Get(t, at+"/lines.csv"+query)
-		rows, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
-		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
+		rows := testkit.Records(t, p.Body)
+		if len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 			!strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
-			t.Errorf("lines.csv%s: got %d rows, error %v and headers %v, want %d rows", query, len(rows), err, p.Header, want+1)
+			t.Errorf("lines.csv%s: got %d rows and headers %v, want %d rows", query, len(rows), p.Header, want+1)
 		}
-		if strings.Contains(p.Body, "=1+1") {
+		if strings.Contains(strings.ReplaceAll(p.Body, "'=1+1", ""), "=1+1") {
 			t.Errorf("lines.csv%s contains a formula", query)
 		}
 	}

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"encoding/csv"
 	"io"
 	"net/http"
 
@@ -150,12 +149,16 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 		return err
 	}
 	return web.SendCSV(k, privacy.RequestID(r.ID), func(to io.Writer) error {
-		w := csv.NewWriter(to)
-		rows := [][]string{{"lead_id", "partner"}}
+		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner"})
 		for _, l := range all {
-			rows = append(rows, []string{id.Format(id.Lead, l.LeadID), csvcell.Escape(names.Of(l.PartnerID))})
+			if err == nil {
+				err = w.Write([]string{id.Format(id.Lead, l.LeadID), names.Of(l.PartnerID)})
+			}
 		}
-		return w.WriteAll(rows)
+		if err == nil {
+			err = w.Flush()
+		}
+		return err
 	})
 }
 

@@ -99,7 +99,7 @@ func TestErasure(t *testing.T) {
 	partner := id.Format(id.Partner, r.Harbour().ID)
 	r.officer.Post(t, at+"/notices", url.Values{"partner": {partner}}).ExpectRedirect(t, at+"#notices")
 	r.officer.Get(t, at).Expect(t, "told", http.StatusOK, `data-state="told"`, "privacy@example.com")
-	if csv := r.officer.Get(t, at+"/leads.csv"); csv.Body != "lead_id,partner\n"+r.lead+",harbour-leads\n" {
+	if csv := r.officer.Get(t, at+"/leads.csv"); csv.Body != "\ufefflead_id,partner\n"+r.lead+",harbour-leads\n" {
 		t.Errorf("got %s", csv.Body)
 	}
 	r.officer.Get(t, "/leads/"+r.lead).Expect(t, "the lead", http.StatusOK, `data-erasure="done"`)

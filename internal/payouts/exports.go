@@ -1,9 +1,7 @@
 package payouts
 
 import (
-	"bufio"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,9 +119,8 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 func (s *Service) writeCSV(
 	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
-	// csv.NewWriter uses this buffer instead of allocating a smaller one.
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10))
-	if err := w.Write(Columns); err != nil {
+	w, err := csvcell.NewWriter(to, Columns, "amount", "entry")
+	if err != nil {
 		return 0, err
 	}
 	record := make([]string, len(Columns))
@@ -134,8 +131,7 @@ func (s *Service) writeCSV(
 		return w.Write(e.record(record))
 	})
 	if err == nil { // do not flush after an error, so that an error page can still be sent
-		w.Flush()
-		err = w.Error()
+		err = w.Flush()
 	}
 	return rows, err
 }
@@ -150,10 +146,10 @@ func (e *Entry) record(into []string) []string {
 		run = RunID(e.Run)
 	}
 	return append(into[:0],
-		lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier),
+		lead, e.TransactionID, e.Partner, e.Identifier,
 		string(e.Kind), e.Amount().Decimal(), e.Currency,
-		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note),
-		csvcell.Escape(e.PartnerReference), csvcell.Escape(e.SubID))
+		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), e.Reference, run, string(e.RunState), e.Note,
+		e.PartnerReference, e.SubID)
 }
 
 // TimeLayout is the layout of exported times, in UTC.

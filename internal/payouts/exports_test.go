@@ -2,7 +2,6 @@ package payouts_test
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
 	"runtime"
@@ -27,12 +26,16 @@ func TestExportEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	d := tr.deliver(t, tr.Required, "GB")
-	for _, why := range []string{`=HYPERLINK("http://x")`, "+1", "-1", "@x", `a "quoted", one`} {
+	notes := []struct{ entered, exported string }{
+		{`=HYPERLINK("http://x")`, `'=HYPERLINK("http://x")`}, {"+1", "'+1"}, {"-1", "'-1"}, {"@x", "'@x"}, {`a "quoted", one`, `a "quoted", one`},
+		{"x;=1+1", "x;'=1+1"}, {"x\n=1+1", "x\n'=1+1"}, {"＝1+1", "'＝1+1"}, {"0044", "'0044"},
+	}
+	for _, note := range notes {
 		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
 			ID:      tr.NewAdjustmentID(),
 			Account: tr.Required.Accounts[0].ID,
 			Amount:  money.Amount{Minor: -5, Currency: money.GBP},
-			Reason:  why,
+			Reason:  note.entered,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -42,18 +45,18 @@ func TestExportEscapesFormulas(t *testing.T) {
 	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, &file, atOnce); err != nil {
 		t.Fatal(err)
 	}
-	records, err := csv.NewReader(&file).ReadAll()
-	if err != nil || len(records) != 7 {
-		t.Fatalf("got %v and error %v, want 7 records", records, err)
+	records := testkit.Records(t, file.String())
+	if len(records) != 2+len(notes) {
+		t.Fatalf("got %v, want %d records", records, 2+len(notes))
 	}
 	want := []string{id.Format(id.Lead, d.lead), d.transaction, "harbour-leads", "harbour-leads-main", "accrual",
 		d.payout.Decimal(), "GBP", "2026-01-02T03:04:05.678Z"}
 	if !slices.Equal(records[1][:8], want) {
 		t.Errorf("got %v, want %v", records[1][:8], want)
 	}
-	for i, note := range []string{`'=HYPERLINK("http://x")`, "'+1", "'-1", "'@x", `a "quoted", one`} {
-		if got := records[i+2]; got[12] != note || got[5] != "-0.05" {
-			t.Errorf("got amount %q and note %q, want -0.05 and %q", got[5], got[12], note)
+	for i, note := range notes {
+		if got := records[i+2]; got[12] != note.exported || got[5] != "-0.05" {
+			t.Errorf("got amount %q and note %q, want -0.05 and %q", got[5], got[12], note.exported)
 		}
 	}
 }

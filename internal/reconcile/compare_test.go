@@ -65,7 +65,7 @@ func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 	}
 }
 
-// A file can contain the partner's references instead of leadIds.
+// A file can contain the partner's references instead of leadIds, also as they are in exports.
 func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -77,12 +77,12 @@ func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 		return lead, price
 	}
 	one, price := refer(acme, `a\"b`)
-	two, _ := refer(acme, "click 2")
+	two, _ := refer(acme, "007")
 	refer(acme, "same")
 	refer(acme, "same")
 	refer(beta, "of-beta")
-	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
-		`"a\""b",`+decimal(price)+",GBP", " click 2 ,1,GBP", leadID(two)+",1,GBP", "same,1,GBP", "of-beta,1,GBP", "click 2,x,GBP"), inColumns, 2)
+	got := o.compare(t, o.upload(t, acme.ID, "\ufeffleadId,amount,currency",
+		`"a\""b",`+decimal(price)+",GBP", " '007 ,1,GBP", leadID(two)+",1,GBP", "same,1,GBP", "of-beta,1,GBP", "007,x,GBP"), inColumns, 2)
 	var lines []string
 	for _, l := range got.lines {
 		if l.FileRow != nil {

@@ -1,9 +1,7 @@
 package reconcile
 
 import (
-	"bufio"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -50,9 +48,8 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	// csv.NewWriter uses this buffer instead of allocating a smaller one.
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10))
-	if err := w.Write(Columns); err != nil {
+	w, err := csvcell.NewWriter(to, Columns, "row", "file_amount", "ledger_amount", "difference")
+	if err != nil {
 		return 0, err
 	}
 	record := make([]string, len(Columns))
@@ -60,9 +57,8 @@ func (s *Service) CSV(
 		rows++
 		return w.Write(l.record(record))
 	})
-	w.Flush()
 	if err == nil {
-		err = w.Error()
+		err = w.Flush()
 	}
 	return rows, err
 }
@@ -115,9 +111,8 @@ func (l *Line) record(into []string) []string {
 		resolved = l.ResolvedAt.Format(payouts.TimeLayout)
 	}
 	fileAmount, ledgerAmount, difference, currency := l.amounts()
-	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), fileAmount, ledgerAmount, difference, currency,
-		received, csvcell.Escape(l.ResolvedBy), resolved, csvcell.Escape(l.Note),
-		csvcell.Escape(l.Lead.PartnerReference), csvcell.Escape(l.Lead.SubID))
+	return append(into[:0], row, string(l.Finding), problem, lead, l.Account, fileAmount, ledgerAmount, difference, currency,
+		received, l.ResolvedBy, resolved, l.Note, l.Lead.PartnerReference, l.Lead.SubID)
 }
 
 func (l *Line) amounts() (fileAmount, ledgerAmount, difference, currency string) {

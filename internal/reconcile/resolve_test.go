@@ -72,7 +72,7 @@ func TestResolveAndExport(t *testing.T) {
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
-		"row,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note,partner_reference,sub_id",
+		"\ufeffrow,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note,partner_reference,sub_id",
 		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right,click-1,'=mail",
 			leadID(one), decimal(price-150), decimal(price), received, at),
 		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,,,", leadID(two), decimal(price), received),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payload"
 )
@@ -70,7 +71,7 @@ func (r *reader) next() (e entry, err error) {
 		return e, nil
 	}
 	e.lead, e.problem = parseLead(row.cells[r.lead])
-	text := strings.TrimSpace(row.cells[r.lead])
+	text := csvcell.Unescape(strings.TrimSpace(row.cells[r.lead]))
 	if e.problem == problemLeadPrefix && payload.IsTag(text, payload.MaxReference) {
 		e.reference, e.problem = text, ""
 	}
