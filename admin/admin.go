@@ -110,7 +110,7 @@ func Routes(o Options) []web.Route {
 		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
 		PublicURL: o.PublicURL, RequestLogDays: o.RequestLogDays, Reporting: o.Reporting, Staff: o.Staff,
 	}
-	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
+	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)
 	lead := &leadpages.Handlers{
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
 	}

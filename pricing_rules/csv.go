@@ -10,11 +10,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// MaxFile is the maximum size of a file that contains rules or base prices, in bytes.
-const MaxFile = 5 << 20
+const (
+	// MaxFile is the maximum size of a file that contains rules or base prices, in bytes.
+	MaxFile = 5 << 20
+	// MaxRules is the maximum number of rules in a rate card.
+	MaxRules = 50_000
+)
 
 // BaseLine is a line in a CSV file of base prices. It sets the base price of a target in one market. If
 // the base column is empty, Minor is 0 and the target inherits its base price.
@@ -70,7 +75,7 @@ type baseReader struct {
 }
 
 func (r *baseReader) fail(line int, format string, args ...any) {
-	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
+	r.problems.add(Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *baseReader) read(data []byte) {
@@ -78,7 +83,7 @@ func (r *baseReader) read(data []byte) {
 		r.fail(0, "the file is larger than %d MB; split it", MaxFile>>20)
 		return
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = bytes.TrimPrefix(data, []byte(csvcell.ByteOrderMark))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || !utf8.Valid(data) {
 		r.fail(1, "the file is not UTF-8; save it as “CSV UTF-8”")
 		return
@@ -93,7 +98,7 @@ func (r *baseReader) read(data []byte) {
 	}
 	records := csv.NewReader(bytes.NewReader(data))
 	records.Comma, records.FieldsPerRecord, records.ReuseRecord = r.comma, -1, true
-	for {
+	for !r.problems.full() {
 		record, err := records.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -260,8 +265,10 @@ type BaseRow struct {
 // FormatBases writes rows as a CSV file that ParseBases can parse. A target's own base price is in the
 // base column. An inherited base price is in the inherited column.
 func FormatBases(to io.Writer, rows []BaseRow) error {
-	w := csv.NewWriter(to)
-	records := [][]string{baseColumns}
+	w, err := csvcell.NewWriter(to, baseColumns, columnBase, columnInherited)
+	if err != nil {
+		return err
+	}
 	for _, row := range rows {
 		own, inherited := "", ""
 		if row.Base.Direct {
@@ -273,9 +280,12 @@ func FormatBases(to io.Writer, rows []BaseRow) error {
 		if urgency == "" {
 			urgency = anyWord
 		}
-		records = append(records, []string{
+		err := w.Write([]string{
 			row.Category, row.Target.Industry, row.Target.Country, urgency, own, row.Currency.String(), inherited, row.Source, row.Price,
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return w.WriteAll(records)
+	return w.Flush()
 }

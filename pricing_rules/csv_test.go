@@ -199,7 +199,7 @@ func TestBasesRoundTrip(t *testing.T) {
 // spreadsheet converts the file to the format in which a spreadsheet saves it if the user's decimal
 // separator is a comma.
 func spreadsheet(t rapid.TB, data []byte) []byte {
-	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	records, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestFormatBases(t *testing.T) {
 		{Category: "home-services", Target: gb, Currency: 1, Base: Base{Minor: 4560, Direct: true}, Price: "45.60 GBP"},
 		{Category: "home-services", Target: Target{Industry: "roofer", Country: "GB"}, Currency: 1, Base: Base{Rule: -1}, Price: "no price"},
 	})
-	const want = `category,industry,country,urgency,base,currency,inherited,source,price
+	const want = "\ufeff" + `category,industry,country,urgency,base,currency,inherited,source,price
 home-services,,GB,urgent,,GBP,20.5,every lead,
 home-services,plumber,GB,any,45.6,GBP,,,45.60 GBP
 home-services,roofer,GB,any,,GBP,,,no price

@@ -80,8 +80,17 @@ func readCard(file string, data []byte) (source, Problems) {
 	if root := r.root(data); root != nil {
 		fields := r.fields(root, "the rate card", "rules")
 		if e, ok := fields["rules"]; ok {
-			for _, node := range r.list(e.value, "rules") {
+			rules := r.list(e.value, "rules")
+			if len(rules) > MaxRules {
+				r.fail(rules[MaxRules].Line, "a rate card can have at most %d rules; use rules for categories instead of industries", MaxRules)
+				rules = nil
+			}
+			for i, node := range rules {
+				if r.problems.full() {
+					break
+				}
 				src.add(r, node)
+				rules[i] = nil // the node is no longer needed, and a large file has many
 			}
 		} else if root.Kind == yaml.MappingNode {
 			r.fail(root.Line, "the rules are missing; list them under the key rules")
@@ -136,11 +145,10 @@ func (s *source) add(r *reader, node *yaml.Node) {
 }
 
 func (r *reader) amounts(node *yaml.Node, key string, to *Amounts) {
-	entries := r.entries(node, key)
 	if node.Kind == yaml.MappingNode && len(node.Content) == 0 {
 		r.fail(node.Line, "%s has no amount; add one for each currency, such as {GBP: 45.6}", key)
 	}
-	for _, e := range entries {
+	for e := range r.entries(node, key) {
 		currency, err := money.ParseCurrency(e.key)
 		if err != nil {
 			r.fail(e.line, "unknown key %s; %s can have %s", quoted(e.key), key, currencyCodes())

@@ -43,6 +43,23 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// maxProblems is the maximum number of problems that are collected while a file is read. A file can be
+// wrong in millions of places.
+const maxProblems = 1000
+
+// add adds a problem. If there are too many, it adds a message that says so instead.
+func (ps *Problems) add(p Problem) {
+	switch {
+	case !ps.full():
+		*ps = append(*ps, p)
+	case len(*ps) == maxProblems:
+		*ps = append(*ps, Problem{File: p.File, Rule: -1, Message: "there are more problems; fix these first"})
+	}
+}
+
+// full reports whether the rest of the file need not be read.
+func (ps *Problems) full() bool { return len(*ps) >= maxProblems }
+
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package pricingrules
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type reader struct {
 }
 
 func (r *reader) fail(line int, format string, args ...any) {
-	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
+	r.problems.add(Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
 // root parses the file and returns the root of its document. If the file is empty, root reports a
@@ -42,27 +43,30 @@ type entry struct {
 	value *yaml.Node
 }
 
-func (r *reader) entries(node *yaml.Node, what string) []entry {
-	if node.Kind != yaml.MappingNode {
-		r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
-		return nil
-	}
-	list := make([]entry, 0, len(node.Content)/2)
-	for key, value := range yamldoc.Entries(node, func(key *yaml.Node, first int) {
-		if key.Kind != yaml.ScalarNode {
-			r.fail(key.Line, "a key in %s must be a string, not %s", what, kindName(key))
-		} else {
-			r.fail(key.Line, "key %s is already on line %d", quoted(key.Value), first)
+// entries yields the entries of a mapping. It stops when there are too many problems.
+func (r *reader) entries(node *yaml.Node, what string) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		if node.Kind != yaml.MappingNode {
+			r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
+			return
 		}
-	}) {
-		list = append(list, entry{key: key.Value, line: key.Line, value: value})
+		for key, value := range yamldoc.Entries(node, func(key *yaml.Node, first int) {
+			if key.Kind != yaml.ScalarNode {
+				r.fail(key.Line, "a key in %s must be a string, not %s", what, kindName(key))
+			} else {
+				r.fail(key.Line, "key %s is already on line %d", quoted(key.Value), first)
+			}
+		}) {
+			if r.problems.full() || !yield(entry{key: key.Value, line: key.Line, value: value}) {
+				return
+			}
+		}
 	}
-	return list
 }
 
 func (r *reader) fields(node *yaml.Node, what string, known ...string) map[string]entry {
 	found := make(map[string]entry, len(known))
-	for _, e := range r.entries(node, what) {
+	for e := range r.entries(node, what) {
 		if !slices.Contains(known, e.key) {
 			r.fail(e.line, "unknown key %s; %s can have %s", quoted(e.key), what, strings.Join(known, ", "))
 			continue

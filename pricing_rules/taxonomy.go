@@ -104,7 +104,7 @@ func (t *Taxonomy) readCategory(r *reader, node *yaml.Node) {
 	r.slug(fields["slug"].line, category.Slug)
 	t.byCategory[category.Slug] = len(t.categories)
 	t.categories = append(t.categories, category)
-	for _, e := range r.entries(fields["industries"].value, "the industries of a category") {
+	for e := range r.entries(fields["industries"].value, "the industries of a category") {
 		t.readIndustry(r, e)
 	}
 }

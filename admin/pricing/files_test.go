@@ -1,9 +1,10 @@
 package pricing_test
 
 import (
-	"encoding/csv"
 	"errors"
+	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/testkit"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -26,9 +28,9 @@ func TestExport(t *testing.T) {
 		bases.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Errorf("got Content-Disposition %q, Content-Type %q", got, bases.Header.Get("Content-Type"))
 	}
-	lines, err := csv.NewReader(strings.NewReader(bases.Body)).ReadAll()
-	if err != nil || len(lines) < 3 || !strings.Contains(bases.Body, "home-services,plumber,GB,any,61.5,GBP") {
-		t.Errorf("got error %v for the file\n%s", err, bases.Body)
+	lines := testkit.Records(t, bases.Body)
+	if len(lines) < 3 || !strings.Contains(bases.Body, "home-services,plumber,GB,any,61.5,GBP") {
+		t.Errorf("got the file\n%s", bases.Body)
 	}
 	card := d.Get(t, "/pricing/versions/1/export?format=yaml")
 	if _, _, err := pricingrules.Load("card", []byte(card.Body), d.Options.Prices.Taxonomy(), d.Options.Prices.Markets()); err != nil || card.Header.Get("Content-Disposition") != `attachment; filename="rate-card-v1.yaml"` {
@@ -51,6 +53,40 @@ func TestExport(t *testing.T) {
 		t.Errorf("got Content-Disposition %q", p.Header.Get("Content-Disposition"))
 	}
 	d.CheckAuditLog(t)
+}
+
+// One file is read at a time. Another import is rejected if it has to wait too long, and can be repeated.
+func TestOneImportAtATime(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	body, sent := io.Pipe()
+	slow := make(chan admintest.Response)
+	go func() {
+		slow <- d.Send(t, http.MethodPost, d.DraftURL+"/import", body, http.Header{
+			"Content-Type": {"multipart/form-data; boundary=b"},
+			"Origin":       {d.Console.URL},
+		})
+	}()
+	// The lines before the first part are ignored. They do not fit in the buffers of the connection, so the
+	// import reads them.
+	line := strings.Repeat("x", 1023) + "\n"
+	if _, err := io.WriteString(sent, strings.Repeat(line, 32<<10)); err != nil {
+		t.Fatal(err)
+	}
+	const file = "industry,country,base\nplumber,GB,50\n"
+	p := d.Upload(t, map[string]string{"kind": "csv"}, "a.csv", file)
+	if p.Status != http.StatusServiceUnavailable || p.Header.Get("Retry-After") == "" || !slices.Equal(p.Codes(), []string{"file"}) {
+		t.Errorf("during another import: got status %d, codes %q: %s", p.Status, p.Codes(), p.Text())
+	}
+	const part = "--b\r\nContent-Disposition: form-data; name=%q\r\n\r\n%s\r\n"
+	fmt.Fprintf(sent, part+part+"--b--\r\n", "kind", "csv", "text", file)
+	sent.Close()
+	if p := <-slow; p.Status != http.StatusOK || !changes(p, "1", "0") {
+		t.Errorf("the slow import: got status %d: %s", p.Status, p.Text())
+	}
+	if p := d.Upload(t, map[string]string{"kind": "csv"}, "a.csv", file); p.Status != http.StatusOK {
+		t.Errorf("after it: got status %d: %s", p.Status, p.Text())
+	}
 }
 
 // changes reports whether a preview shows the given numbers of price and rule changes.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -25,7 +26,11 @@ const (
 	// shownCells and shownProblems are the maximum lengths of the lists in a preview.
 	shownCells    = 200
 	shownProblems = 50
+	// importTimeout is how long an import waits for the previous one to be read.
+	importTimeout = 3 * time.Second
 )
+
+var errImporting = apperr.New(apperr.Unavailable, "file", "Another import is being read.").Retry(5 * time.Second)
 
 var errUpload = apperr.New(apperr.TooLarge, "file",
 	fmt.Sprintf("The file is larger than %d MB. Split it into smaller files.", pricingrules.MaxFile>>20))
@@ -71,14 +76,12 @@ func (h *Handlers) importFile(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	u, err := h.upload(k)
-	if err == nil && strings.TrimSpace(u.text) == "" {
-		err = apperr.New(apperr.Invalid, "file", "Choose a file or paste its text.")
+	u, i, err := h.readUpload(k, d)
+	var problems pricingrules.Problems
+	if errors.As(err, &problems) {
+		return h.showProblems(k, d, u, problems)
 	}
-	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
-		err = apperr.New(apperr.Invalid, "kind", "Choose a file type.")
-	}
-	if f := apperr.As(err); f != nil && f.Reason == web.ErrForm.Reason {
+	if f := apperr.As(err); err != nil && (f == nil || f.Reason != "file" && f.Reason != "kind") {
 		return err
 	}
 	if err != nil {
@@ -90,9 +93,43 @@ func (h *Handlers) importFile(k *web.Request) error {
 		})
 	}
 	if u.apply {
-		return h.applyImport(k, d, u)
+		return h.applyImport(k, d, u, i)
 	}
-	return h.dryRun(k, http.StatusOK, d, u, nil)
+	return h.showPreview(k, http.StatusOK, d, u, i, nil)
+}
+
+// acquireImport waits until no other file is being read, because a large file needs much memory.
+func (h *Handlers) acquireImport(k *web.Request) (release func(), err error) {
+	timer := time.NewTimer(importTimeout)
+	defer timer.Stop()
+	select {
+	case h.importing <- struct{}{}:
+		return func() { <-h.importing }, nil
+	case <-timer.C:
+	case <-k.R.Context().Done():
+	}
+	return nil, errImporting
+}
+
+// readUpload reads the submitted file and computes its effect on a draft.
+func (h *Handlers) readUpload(k *web.Request, d ratecard.Draft) (u upload, i imported, err error) {
+	release, err := h.acquireImport(k)
+	if err != nil {
+		io.Copy(io.Discard, k.R.Body) //nolint:errcheck // read the body, or browsers do not show the response
+		return u, i, err
+	}
+	defer release()
+	u, err = h.upload(k)
+	if err == nil && strings.TrimSpace(u.text) == "" {
+		err = apperr.New(apperr.Invalid, "file", "Choose a file or paste its text.")
+	}
+	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
+		err = apperr.New(apperr.Invalid, "kind", "Choose a file type.")
+	}
+	if err == nil {
+		i, err = h.read(k, d, u)
+	}
+	return u, i, err
 }
 
 // upload reads a multipart or URL-encoded form. It rejects files larger than pricingrules.MaxFile.
@@ -148,12 +185,15 @@ func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
 		if !slices.Contains(uploadFields, part.FormName()) && part.FormName() != "file" {
 			continue
 		}
-		// CRLF line endings can make the upload larger than the file.
-		text, err := io.ReadAll(io.LimitReader(part, 2*pricingrules.MaxFile+1))
+		most := int64(web.MaxForm)
+		if name := part.FormName(); name == "file" || name == "text" {
+			most = 2 * pricingrules.MaxFile // CRLF line endings can make the upload larger than the file
+		}
+		text, err := io.ReadAll(io.LimitReader(part, most+1))
 		if err != nil {
 			return badUpload(err)
 		}
-		tooLarge = tooLarge || len(text) > 2*pricingrules.MaxFile
+		tooLarge = tooLarge || int64(len(text)) > most
 		fields[part.FormName()] = string(text)
 		if part.FormName() == "file" {
 			fields["filename"] = part.FileName()

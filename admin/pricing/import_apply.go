@@ -1,7 +1,6 @@
 package pricing
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,21 +12,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// dryRun previews the changes from a file, or shows the problems in the file. If the file could not be
-// applied because another user changed the draft, the parameter theirs is that change.
-func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
-	i, err := h.read(k, d, u)
-	var problems pricingrules.Problems
-	if errors.As(err, &problems) {
-		shown := min(len(problems), shownProblems)
-		return h.showImport(k, http.StatusUnprocessableEntity, d, u, view.ImportView{
-			Problems: problems[:shown],
-			More:     len(problems) - shown,
-		})
-	}
-	if err != nil {
-		return err
-	}
+func (h *Handlers) showProblems(k *web.Request, d ratecard.Draft, u upload, problems pricingrules.Problems) error {
+	shown := min(len(problems), shownProblems)
+	return h.showImport(k, http.StatusUnprocessableEntity, d, u, view.ImportView{
+		Problems: problems[:shown],
+		More:     len(problems) - shown,
+	})
+}
+
+// showPreview shows the changes from a file. If the file could not be applied because another user changed
+// the draft, the parameter theirs is that change.
+func (h *Handlers) showPreview(k *web.Request, status int, d ratecard.Draft, u upload, i imported, theirs *ui.Conflict) error {
 	shown := min(len(i.changes), shownCells)
 	r := view.ImportResult{
 		Name:    u.name,
@@ -71,18 +66,10 @@ func (i imported) submit() string {
 }
 
 // applyImport applies a file to a draft, unless the draft has changed since the preview.
-func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error {
+func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload, i imported) error {
 	version, err := strconv.Atoi(u.version)
 	if err != nil || version < 1 {
 		return web.ErrForm
-	}
-	i, err := h.read(k, d, u)
-	var problems pricingrules.Problems
-	if errors.As(err, &problems) {
-		return h.dryRun(k, http.StatusUnprocessableEntity, d, u, nil)
-	}
-	if err != nil {
-		return err
 	}
 	return web.Submit(k, web.Form{
 		Do: func() (_ string, err error) {
@@ -96,9 +83,23 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {
 			if r.Conflict != nil {
-				return h.dryRun(k, r.Status, d, u, r.Conflict)
+				return h.previewAgain(k, r, d, u)
 			}
 			return h.showImport(k, r.Status, d, u, view.ImportView{Errors: r.Errors})
 		},
 	})
+}
+
+// previewAgain shows the changes that the file makes to the draft now that another user has changed it.
+func (h *Handlers) previewAgain(k *web.Request, r web.Rejected, d ratecard.Draft, u upload) error {
+	release, err := h.acquireImport(k)
+	if err != nil {
+		return err
+	}
+	i, err := h.read(k, d, u)
+	release()
+	if err != nil {
+		return err
+	}
+	return h.showPreview(k, r.Status, d, u, i, r.Conflict)
 }

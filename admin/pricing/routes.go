@@ -18,6 +18,13 @@ type Handlers struct {
 	Audit    *audit.Log
 	Partners *partners.Service
 	Prices   *ratecard.Service
+
+	importing chan struct{} // has space for one element, so that one file is imported at a time
+}
+
+// New returns the handlers of the pricing pages.
+func New(log *audit.Log, partners *partners.Service, prices *ratecard.Service) *Handlers {
+	return &Handlers{Audit: log, Partners: partners, Prices: prices, importing: make(chan struct{}, 1)}
 }
 
 var allPricing = ui.Link{Label: "Pricing", URL: "/pricing"}

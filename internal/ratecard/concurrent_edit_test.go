@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -86,7 +85,7 @@ func TestReplaceRejectsTooManyRules(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	var many pricingrules.Card
-	for n := range ratecard.MaxRules + 1 {
+	for n := range pricingrules.MaxRules + 1 {
 		many.Rules = append(many.Rules, pricingrules.Rule{Multiplier: int64(n + 1)})
 	}
 	_, err := w.Replace(t.Context(), card.ID, card.RowVersion, "too many", many)

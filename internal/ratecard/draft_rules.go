@@ -13,9 +13,6 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxRules is the maximum number of rules in a rate card.
-const MaxRules = 50_000
-
 // draftRules contains the rules of a draft that is being edited. Each rule has a position.
 type draftRules struct {
 	rules map[int]pricingrules.Rule
@@ -199,9 +196,9 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 // check returns an error if a rule is not valid or if two rules conflict. It allows cells without a
 // price. A draft with such cells can be saved, but not published.
 func (s *Service) check(next *draftRules) error {
-	if len(next.rules) > MaxRules {
+	if len(next.rules) > pricingrules.MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules",
-			fmt.Sprintf("A rate card can have at most %d rules. Use rules for categories instead of industries.", MaxRules))
+			fmt.Sprintf("A rate card can have at most %d rules. Use rules for categories instead of industries.", pricingrules.MaxRules))
 	}
 	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
 		return rejection(problems)

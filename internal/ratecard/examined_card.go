@@ -12,7 +12,7 @@ import (
 // rate cards. A large rate card takes 0.1 s to compile, and its rules take up 20 MB of memory.
 const (
 	cachedCards = 16
-	cachedRules = 2 * MaxRules
+	cachedRules = 2 * pricingrules.MaxRules
 )
 
 type cache struct {

@@ -21,10 +21,17 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
+// MaxNodes is the maximum number of nodes that Parse may have to create for a document. A node takes
+// about 180 bytes of memory, and one byte of text can be enough for it.
+const MaxNodes = 900_000
+
 // Parse returns the root of the document, or nil if the document is empty. The error has type
 // *Error. If a second document follows, Parse returns both the root of the first document and an
-// error.
+// error. Parse rejects documents that could need much more memory than their text.
 func Parse(data []byte) (*yaml.Node, error) {
+	if err := checkMemory(data); err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, next yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
@@ -68,7 +75,7 @@ func syntaxError(data []byte, err error) error {
 // the line on which the key first occurs.
 func Entries(mapping *yaml.Node, reject func(key *yaml.Node, first int)) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
-		lines := make(map[string]int, len(mapping.Content)/2)
+		lines := map[string]int{}
 		for i := 0; i+1 < len(mapping.Content); i += 2 {
 			key, value := mapping.Content[i], mapping.Content[i+1]
 			first, again := lines[key.Value]

@@ -28,6 +28,9 @@ func TestParseReportsLine(t *testing.T) {
 		{"unknown tag handle", "a: 1\nb: !c!d 1\n", 2},
 		{"second document", "a: 1\n---\nb: 1\n", 2},
 		{"broken second document", "a: 1\n---\n\n[\n", 5},
+		{"tag directive", "# a\n%TAG !a! tag:example.com,2026:\n---\n!a!b x\n", 2},
+		{"UTF-16", "\xff\xfea\x00:\x00\n\x00", 1},
+		{"too many keys", "\n" + strings.Repeat("a:\n", MaxNodes/2), MaxNodes/2 + 1},
 		{"flow nesting", "\n" + strings.Repeat("[", 5<<20), 2},
 		{"block nesting", "\n" + strings.Repeat("- ", 5<<19), 2},
 	} {
@@ -81,17 +84,48 @@ func TestEntriesRejectsKeys(t *testing.T) {
 	}
 }
 
+func countNodes(n *yaml.Node) int {
+	if n == nil {
+		return 0
+	}
+	count := 1
+	for _, child := range n.Content {
+		count += countNodes(child)
+	}
+	return count
+}
+
+// The number of nodes is not underestimated, whatever the syntax, and is not much too high for rate cards.
+func TestNodesEnd(t *testing.T) {
+	for text, most := range map[string]int{
+		"a": 1, "a:": 3, "{a}": 3, "{a, b}": 5, "[a: , b: ]": 7, "[a, b, c]": 7, "{\"a\":b,'c':d}": 5, "? a": 3, "? a\n: b": 5,
+		"- - - a\n  - b": 5, "- &a x\n- *a": 4, "-\n-\r\n-\t": 4, "a: &b\nc:": 6, "{[a]:b}": 6, "{a: {}}": 5,
+		"-\u2028-\u0085- a": 4, "!!map {!!str a: !!str b}": 4, "- a: 1\n  b: {GBP: 45.6, EUR: 50}\n": 10, "a: b-c d-e\n": 3,
+	} {
+		root, _ := Parse([]byte(text))
+		nodes := countNodes(root)
+		if nodes > 0 && nodesEnd([]byte(text), nodes-1) < 0 || nodesEnd([]byte(text), most) >= 0 {
+			t.Errorf("%q has %d nodes: it is within the limit %d: %t, and within %d: %t", text, nodes,
+				nodes-1, nodesEnd([]byte(text), nodes-1) < 0, most, nodesEnd([]byte(text), most) < 0)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	const canary = "c4nary"
 	for _, seed := range []string{
 		"CANARY: 1", "*CANARY", "&CANARY", "a: !CANARY x", "%CANARY", "%TAG ! CANARY\n---\n", "!!CANARY x", "!CAN{ARY x", "|CANARY", "\"\\CANARY", "'CANARY",
+		"[a: , {b: c}]", "{\"a\":b,? c}", "? a\n? b", "-\u2028- a", "- &a x\n- *a",
 		"{CANARY", "- CANARY\n a", "CANARY: a: b", "a: &CANARY [*CANARY]\nb: *CANARIES", "\ufeffCANARY", "\xff\xfeC\x00", "a\r\n{", "!!int CANARY",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ReplaceAll(text, "CANARY", canary)
-		_, err := Parse([]byte(text))
+		root, err := Parse([]byte(text))
+		if nodes := countNodes(root); nodes > 0 && nodesEnd([]byte(text), nodes-1) < 0 {
+			t.Errorf("%q has %d nodes, which is more than the limit that nodesEnd applies", text, nodes)
+		}
 		if err == nil {
 			return
 		}
