@@ -121,12 +121,49 @@ func typedInto(t testing.TB, p admintest.Response, action string) url.Values {
 	return values
 }
 
-// checkRestores submits a form after its session expired, logs in, and checks that the form is restored.
+// alwaysSaved are the hidden fields that are saved with every form.
+var alwaysSaved = []string{"version", "own", ui.FormKeyField}
+
+// savedFields returns the fields that the form's route saves. None of them may be a field for a secret or
+// for personal data, such as a free text.
+func savedFields(h *admintest.Console, t *testing.T, path string, p admintest.Response, action string) []string {
+	t.Helper()
+	var saves []string
+	for _, r := range admin.Routes(h.Options) {
+		if r.Path == path && r.Method == http.MethodPost {
+			saves = r.Saves
+		}
+	}
+	document, err := html.Parse(strings.NewReader(p.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form := range document.Descendants() {
+		if form.DataAtom != atom.Form || attribute(form, "action") != action {
+			continue
+		}
+		for n := range form.Descendants() {
+			name, kind := attribute(n, "name"), attribute(n, "type")
+			private := slices.Contains([]string{"password", "email", "tel", "file"}, kind) ||
+				n.DataAtom == atom.Textarea && name != "exclusions" || name == "note"
+			if private && slices.Contains(slices.Concat(saves, alwaysSaved), name) {
+				t.Errorf("%s: the field %s (%s %s) is saved", path, name, n.Data, kind)
+			}
+		}
+	}
+	return slices.Concat(saves, alwaysSaved)
+}
+
+// checkRestores submits a form after its session expired, logs in, and checks that the fields that may be
+// saved are restored, and no others.
 func checkRestores(h *admintest.Console, t *testing.T, route string, f restorable) {
 	t.Helper()
 	email := string(f.role) + "@example.com"
 	b := h.SignedInAs(t, f.role)
-	sent := typedInto(t, b.Get(t, f.page), f.path)
+	page := b.Get(t, f.page)
+	saves := savedFields(h, t, route, page, f.path)
+	original, _ := formFields(t, page, f.path)
+	sent := typedInto(t, page, f.path)
 	form := maps.Clone(sent)
 	form.Set("proof", admintest.Password)
 	h.Time.Advance(31 * time.Minute)
@@ -145,17 +182,21 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 	if p := b.Post(t, "/login", url.Values{"email": {email}, "password": {admintest.Password}, "next": {next}}); p.Location() != next {
 		t.Fatalf("%s: login: got %d to %q, want %q", route, p.Status, p.Location(), next)
 	}
+	saved, err := h.StaffService.SavedForm(t.Context(), h.People[f.role].ID)
+	if err != nil || saved == nil {
+		t.Fatalf("%s: got saved form %v and error %v", route, saved, err)
+	}
+	if got := slices.Sorted(maps.Keys(saved.Values)); !slices.Equal(got, slices.Sorted(slices.Values(saves))) {
+		t.Errorf("%s: saved the fields %q, want %q", route, got, saves)
+	}
 	p = b.Get(t, next)
 	back, fixed := formFields(t, p, f.path)
-	for _, name := range fixed {
-		if !slices.Contains([]string{"version", "own", ui.FormKeyField}, name) {
-			back.Del(name)
-			sent.Del(name)
-		}
-	}
 	for name, values := range sent {
-		if !slices.Equal(values, back[name]) {
-			t.Errorf("%s: got restored %s %q, want %q", route, name, back[name], values)
+		if !slices.Contains(saves, name) {
+			values = original[name]
+		}
+		if isFixed := slices.Contains(fixed, name) && !slices.Contains(alwaysSaved, name); !isFixed && !slices.Equal(values, back[name]) {
+			t.Errorf("%s: got %s %q, want %q", route, name, back[name], values)
 		}
 	}
 	if strings.Contains(p.Body, admintest.Password) || !slices.Contains(p.Codes(), "form_restored") {
@@ -287,8 +328,7 @@ func TestFormWithFileIsNotSaved(t *testing.T) {
 }
 
 // TestSavedFormBelongsToUser checks that a form is saved for half an hour and only for the user whose session
-// expired. Forms without a page to restore them on, and forms from sessions that ended in other ways, are not
-// saved.
+// expired. Forms without a page to restore them on, and forms of users who logged out, are not saved.
 func TestSavedFormBelongsToUser(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -313,7 +353,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		t.Fatalf("got %d to %q, %d saved", p.Status, p.Location(), saved())
 	}
 	for _, name := range []string{"proof", "password", "import"} {
-		if f, err := h.StaffService.TakeSavedForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
+		if f, err := h.StaffService.SavedForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
 			f.Values.Has(name) || err != nil {
 			t.Errorf("%s is saved, %v", name, err)
 		} else if f != nil && f.Values.Get("name") != "Kept One" {
@@ -342,7 +382,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	h.Time.Advance(31 * time.Minute)
 	b.SignIn(t, "account_manager@example.com")
 	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") ||
-		!slices.Equal(p.Codes(), []string{"form_not_kept"}) || saved() != 0 {
+		!slices.Equal(p.Codes(), []string{"form_not_kept"}) {
 		t.Errorf("after half an hour: %s", p.Text())
 	}
 	expired().Post(t, "/partners/new", form)
@@ -355,10 +395,6 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	cookie := out.Jar.Cookies(mustURL(t, h.URL))
 	out.Post(t, "/logout", nil)
 	out.Jar.SetCookies(mustURL(t, h.URL), cookie)
-	ended := expired()
-	if err := h.StaffService.EndSessions(t.Context(), audit.Operator, h.People[models.AccountManager].ID, uuid.Nil); err != nil {
-		t.Fatal(err)
-	}
 	long := expired()
 	h.Time.Advance(24 * time.Hour)
 	gone := h.SignedInAs(t, models.PricingManager)
@@ -369,7 +405,6 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	for name, b := range map[string]*admintest.Client{
 		"not signed in": h.NewClient(t),
 		"logged out":    out,
-		"ended":         ended,
 		"a day ago":     long,
 		"deactivated":   gone,
 	} {
@@ -386,6 +421,54 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	}
 	if p := b.Send(t, http.MethodPost, "/partners/new", strings.NewReader("name="+strings.Repeat("x", 1<<20)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {h.URL}}); p.Location() != "/login" || saved() != 0 {
 		t.Errorf("large form: got %d to %q, %d saved", p.Status, p.Location(), saved())
+	}
+}
+
+// TestFormOfRevokedSessionIsRestored checks that a form is also restored if the session was ended.
+func TestFormOfRevokedSessionIsRestored(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.AccountManager)
+	if err := h.StaffService.EndSessions(t.Context(), audit.Operator, h.People[models.AccountManager].ID, uuid.Nil); err != nil {
+		t.Fatal(err)
+	}
+	const page = "/partners/new?restore=form"
+	if p := b.Post(t, "/partners/new", url.Values{"name": {"Kept One"}}); p.Location() != "/login?next="+web.Escape(page) {
+		t.Fatalf("got %d to %q", p.Status, p.Location())
+	}
+	b.SignIn(t, "account_manager@example.com")
+	b.Get(t, page).ExpectTexts(t, http.StatusOK, `value="Kept One"`, `data-code="form_restored"`)
+}
+
+// TestSavedFormIsDeletedOnItsOwnPage checks that other pages, failed requests and requests from other sites
+// neither show nor delete a saved form.
+func TestSavedFormIsDeletedOnItsOwnPage(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.AccountManager)
+	h.Time.Advance(31 * time.Minute)
+	b.Post(t, "/partners/new", url.Values{"name": {"Kept One"}})
+	b.SignIn(t, "account_manager@example.com")
+	const page = "/partners/new?restore=form"
+	for name, c := range map[string]struct {
+		path   string
+		header http.Header
+	}{
+		"another page":              {"/account?restore=form", nil},
+		"another query":             {page + "&x=y", nil},
+		"another site":              {page, http.Header{"Sec-Fetch-Site": {"cross-site"}}},
+		"another origin":            {page, http.Header{"Sec-Fetch-Site": {"same-site"}}},
+		"another site, old browser": {page, http.Header{"Origin": {"https://example.net"}}},
+	} {
+		p := b.Send(t, http.MethodGet, c.path, nil, c.header)
+		if n := h.Count(t, "saved_forms", "true"); n != 1 || p.Status != http.StatusOK || len(p.Codes()) != 0 || strings.Contains(p.Body, "Kept One") {
+			t.Errorf("%s: got %d saved forms, status %d, codes %q: %s", name, n, p.Status, p.Codes(), p.Text())
+		}
+	}
+	b.Send(t, http.MethodGet, page, nil, http.Header{"Sec-Fetch-Site": {"same-origin"}}).
+		ExpectTexts(t, http.StatusOK, `value="Kept One"`, `data-code="form_restored"`)
+	if n := h.Count(t, "saved_forms", "true"); n != 0 {
+		t.Errorf("got %d saved forms, want 0", n)
 	}
 }
 
@@ -441,6 +524,7 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	if restored.Get("own") != own {
 		t.Errorf("got restored form %v", restored)
 	}
+	restored.Set("why", "Bonus") // not saved
 	if p := f.Post(t, "/payouts/adjust", restored); p.Status != http.StatusSeeOther {
 		t.Errorf("submitted again: got %d %s", p.Status, p.Text())
 	}

@@ -18,7 +18,7 @@ func (h *Handlers) loginPage(k *web.Request) error {
 		k.Notices = append(k.Notices, web.Notice{
 			Kind: "info",
 			Code: "session_expired",
-			Text: "Your session has expired. Sign in to return to your form. Your entries are saved for 30 minutes.",
+			Text: "You were signed out. Sign in to return to your form. Your entries are saved for 30 minutes.",
 		})
 	}
 	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))

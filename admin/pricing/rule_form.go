@@ -23,6 +23,17 @@ var amountNames = []view.AmountFields{
 	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price, before the partner's adjustment."},
 }
 
+// ruleFields returns the names of the form's fields that can be saved, which the note is not.
+func ruleFields() []string {
+	names := []string{"industry", "category", "country", "urgency", "multiplier", "exclude"}
+	for _, amounts := range amountNames {
+		for _, c := range money.Currencies {
+			names = append(names, amounts.Name+"-"+c.String())
+		}
+	}
+	return names
+}
+
 func ruleForm(r pricingrules.Rule) url.Values {
 	f := url.Values{
 		"industry": {r.Industry},

@@ -21,6 +21,7 @@ type step struct {
 	name   string // in the URL
 	title  string
 	stepUp web.StepUpRule
+	saves  []string // for Route.Saves
 	show   func(view.StepView) templ.Component
 	fill   func(k *web.Request, r privacy.Request, v *view.StepView)
 	do     func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
@@ -30,7 +31,7 @@ func (h *Handlers) steps() []*step {
 	return []*step{
 		{
 			h: h, name: "identity",
-			title: "Identity check", show: view.CheckIdentity,
+			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"},
 			fill: func(k *web.Request, r privacy.Request, v *view.StepView) {
 				for _, one := range privacy.IdentityChecks {
 					v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
@@ -65,7 +66,7 @@ func (h *Handlers) steps() []*step {
 		},
 		{
 			h: h, name: "close",
-			title: "Close request", show: view.Close, fill: fillClose,
+			title: "Close request", show: view.Close, fill: fillClose, saves: []string{"outcome", "ground"},
 			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
 				return s.Close(ctx, request, privacy.Closing{

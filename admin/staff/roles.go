@@ -60,6 +60,15 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 	return all
 }
 
+// roleFields returns the names of the fields for roles.
+func roleFields() []string {
+	names := []string{"role"}
+	for _, role := range models.Roles {
+		names = append(names, "scope-"+string(role), "partners-"+string(role))
+	}
+	return names
+}
+
 // typedRoles returns the checkboxes for all roles as the user submitted them.
 func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	for _, c := range roleChoices(nil, nil) {

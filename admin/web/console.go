@@ -43,6 +43,8 @@ type Console struct {
 	http     *httpserver.Listener
 	assets   templateAssets
 	compress func(http.Handler) http.HandlerFunc
+
+	crossOrigin *http.CrossOriginProtection
 }
 
 // New returns the handler of the console. It fails if the assets have not been built.
@@ -55,7 +57,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 		return nil, err
 	}
 	engine := httpserver.NewEngine()
-	c := &Console{Options: o, assets: assetURLs(), compress: compress}
+	c := &Console{Options: o, assets: assetURLs(), compress: compress, crossOrigin: http.NewCrossOriginProtection()}
 	c.http = &httpserver.Listener{
 		Clock:     o.Clock,
 		Log:       o.Log,
@@ -84,10 +86,9 @@ func New(o Options, routes []Route) (http.Handler, error) {
 
 // rejectCrossSite returns middleware that rejects forms submitted by other sites.
 func (c *Console) rejectCrossSite() gin.HandlerFunc {
-	protection := http.NewCrossOriginProtection()
 	reject := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
 	return func(g *gin.Context) {
-		if protection.Check(g.Request) != nil {
+		if c.crossOrigin.Check(g.Request) != nil {
 			reject(g)
 			g.Abort()
 		}

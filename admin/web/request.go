@@ -151,7 +151,7 @@ func (k *Request) enter() error {
 // handlers can end with "return k.Show(…)".
 func (k *Request) Show(status int, page templ.Component) error {
 	if k.restored != nil {
-		page = restoredPage(page, k.restored)
+		page = k.restoredPage(page)
 	}
 	if k.isCrossSiteNavigation() {
 		k.W.Header().Set(gzhttp.HeaderNoCompression, "cross-site")
@@ -174,14 +174,12 @@ func (k *Request) ShowSecret(status int, page templ.Component) error {
 	return k.Show(status, page)
 }
 
-// isCrossSiteNavigation reports whether another site caused the request. That site may have chosen
-// the URL, and with it some of the text on the page.
+// isCrossSiteNavigation reports whether another site caused the request, by the rule for submitted
+// forms. That site may have chosen the URL, and with it some of the text on the page.
 func (k *Request) isCrossSiteNavigation() bool {
-	switch k.R.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
-		return false
-	}
-	return true
+	form := k.R.WithContext(k.R.Context())
+	form.Method = http.MethodPost // Check allows all requests with the method GET
+	return k.console.crossOrigin.Check(form) != nil
 }
 
 // Redirect redirects to another page with status 303. It always returns nil, so that handlers can

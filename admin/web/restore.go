@@ -22,7 +22,7 @@ import (
 )
 
 // Values of the query parameter "restore". The parameter is added to the URL of a form's page if
-// the form was submitted after the session had expired.
+// the form was submitted after the session had ended.
 const (
 	RestoreForm = "form" // the values of the form were saved
 	restoreFile = "file" // the form contains a file, so its values were not saved
@@ -32,7 +32,7 @@ var restoreNotices = map[string]Notice{
 	RestoreForm: {
 		Kind: "info",
 		Code: "form_restored",
-		Text: "You were signed out while this form was open. Your entries have been restored. Check them and submit the form again.",
+		Text: "You were signed out while this form was open. Your entries have been restored, except for secrets and texts that can contain personal data, such as notes. Check the form and submit it again.",
 	},
 	restoreFile: {
 		Kind: "info",
@@ -47,24 +47,20 @@ var formNotSaved = Notice{
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// unsavedFields lists the form fields for passwords, codes and imported secrets. Their values are not
-// saved.
-var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
-
-// savedHiddenFields are the hidden fields whose values are saved. They are needed to detect
+// savedHiddenFields are the hidden fields that are saved with every form. They are needed to detect
 // concurrent changes and repeated submissions of the same form.
 var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// saveForm saves the values of a form that was submitted after the session had expired. It returns the
-// page to open after the same user has signed in again. On that page, the values are restored. If the
-// form cannot be restored, saveForm returns "".
+// saveForm saves the values of the fields in Route.Saves of a form that was submitted after the session had
+// ended. It returns the page to open after the same user has signed in again. On that page, the values
+// are restored. If the form cannot be restored, saveForm returns "".
 func saveForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
 	}
-	person, found, err := k.console.Staff.ExpiredSession(k.R.Context(), sessionToken(k))
+	person, found, err := k.console.Staff.EndedSession(k.R.Context(), sessionToken(k))
 	if err != nil || !found {
 		return ""
 	}
@@ -74,20 +70,17 @@ func saveForm(k *Request) string {
 	if k.ParseForm() != nil {
 		return ""
 	}
-	values := k.R.PostForm
-	if key, err := uuid.Parse(values.Get(ui.FormKeyField)); err == nil && k.Route.Creates != "" {
+	if key, err := uuid.Parse(k.R.PostForm.Get(ui.FormKeyField)); err == nil && k.Route.Creates != "" {
 		if object, found, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
 			return ""
 		} else if found {
 			return created(k, object)
 		}
 	}
-	for _, name := range unsavedFields {
-		values.Del(name)
-	}
-	if err := k.console.Staff.SaveForm(k.R.Context(), person, staff.SavedForm{Action: k.R.URL.Path, Values: values}); err != nil {
-		k.console.Log.Error("saving a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
-		return ""
+	// A field without a value, such as an empty checkbox, is saved as an empty list.
+	values := url.Values{}
+	for _, name := range slices.Concat(savedHiddenFields, k.Route.Saves) {
+		values[name] = k.R.PostForm[name]
 	}
 	page := placeholder.ReplaceAllStringFunc(k.Route.Form, func(name string) string {
 		if name = name[1 : len(name)-1]; k.R.PathValue(name) != "" {
@@ -95,7 +88,12 @@ func saveForm(k *Request) string {
 		}
 		return url.QueryEscape(values.Get(name))
 	})
-	return withQuery(page, "restore", RestoreForm)
+	f := staff.SavedForm{Page: withQuery(page, "restore", RestoreForm), Action: k.R.URL.Path, Values: values}
+	if err := k.console.Staff.SaveForm(k.R.Context(), person, f); err != nil {
+		k.console.Log.Error("saving a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+		return ""
+	}
+	return f.Page
 }
 
 func withQuery(path, name, value string) string {
@@ -106,47 +104,64 @@ func withQuery(path, name, value string) string {
 	return path + mark + name + "=" + value
 }
 
-// restore loads the user's saved form if the query requests it.
-func restore(k *Request) (err error) {
-	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
-		k.restored, err = k.console.Staff.TakeSavedForm(k.R.Context(), k.Session.Staff.ID)
-	}
-	return err
-}
-
-func restoreNotice(k *Request) (n Notice, ok bool) {
+// restore loads the user's saved form if the query requests it, and adds the notices about saved forms. It
+// loads a form only for the page that restores it, and not for requests that another site caused.
+func restore(k *Request) error {
 	why := k.R.URL.Query().Get("restore")
-	if why == RestoreForm && k.restored == nil {
-		return formNotSaved, true
+	if why == "" || k.R.Method != http.MethodGet || !k.SignedIn() || k.isCrossSiteNavigation() {
+		return nil
 	}
-	n, ok = restoreNotices[why]
-	return n, ok
+	if why == RestoreForm {
+		f, err := k.console.Staff.SavedForm(k.R.Context(), k.Session.Staff.ID)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			k.Notices = append(k.Notices, formNotSaved)
+			return nil
+		case f.Page != k.R.URL.RequestURI():
+			return nil
+		}
+		k.restored = f
+	}
+	if n, ok := restoreNotices[why]; ok {
+		k.Notices = append(k.Notices, n)
+	}
+	return nil
 }
 
-// restoredPage renders a page with saved values in its form.
-func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
+// restoredPage renders a page with the saved values in its form, and then deletes the saved form. If the
+// page does not contain the form, for example because it is an error page, the form stays saved.
+func (k *Request) restoredPage(page templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		var out bytes.Buffer
 		if err := page.Render(ctx, &out); err != nil {
 			return err
 		}
-		filled, err := fillIn(out.Bytes(), f)
-		if err == nil {
-			_, err = w.Write(filled)
+		filled, found, err := fillIn(out.Bytes(), k.restored)
+		if err != nil {
+			return err
 		}
+		if found {
+			if err := k.console.Staff.DeleteSavedForm(ctx, k.Session.Staff.ID, k.restored); err != nil {
+				k.console.Log.Error("deleting a saved form failed", "request_id", k.By.RequestID, "error", err.Error())
+			}
+		}
+		_, err = w.Write(filled)
 		return err
 	})
 }
 
 // fillIn finds the form on the page that has the same action as the saved form, and fills in the saved
 // values. It skips hidden fields that are not in savedHiddenFields.
-func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
+func fillIn(page []byte, f *staff.SavedForm) (filled []byte, found bool, err error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for n := range document.Descendants() {
 		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") && attribute(n, "action") == f.Action {
+			found = true
 			next := map[string]int{} // for each name, the index of the next value to use
 			for control := range n.Descendants() {
 				set(control, f.Values, next)
@@ -155,13 +170,14 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = html.Render(&out, document)
-	return out.Bytes(), err
+	return out.Bytes(), found, err
 }
 
-// set sets the value of a control. The map next counts the values that have been used for each name.
+// set sets the value of a control if its field was saved. The map next counts the values that have been
+// used for each name.
 func set(n *html.Node, values url.Values, next map[string]int) {
 	name := attribute(n, "name")
-	if name == "" || slices.Contains(unsavedFields, name) {
+	if _, saved := values[name]; !saved {
 		return
 	}
 	take := func() (value string, ok bool) {

@@ -17,7 +17,7 @@ old</textarea><select name="s"><option value="1">1</option><option value="2">2</
 	f.Add("n", "x", "2")
 	f.Add("s", `"><script>alert(1)</script>`, "\n</textarea><b>")
 	f.Fuzz(func(t *testing.T, name, first, second string) {
-		out, err := fillIn([]byte(page), &staff.SavedForm{Action: "/a", Values: url.Values{name: {first, second}}})
+		out, _, err := fillIn([]byte(page), &staff.SavedForm{Action: "/a", Values: url.Values{name: {first, second}}})
 		if err != nil {
 			t.Fatal(err)
 		}

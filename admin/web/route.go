@@ -20,6 +20,7 @@ type Route struct {
 	Long         bool                // an upload or download, which may take longer than a page
 	Creates      string              // page of the object that the form creates; see [created]
 	Form         string              // page that can restore the form; see [saveForm]
+	Saves        []string            // fields of the form whose values can be saved: no secrets, and no personal data
 	ShownOnce    bool                // the response shows a secret that cannot be shown again
 	Erasable     bool                // an export that may contain erased data if the database is older than the erasure journal
 	Handle       func(*Request) error

@@ -57,9 +57,6 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	if !k.SignedIn() {
 		return s
 	}
-	if n, ok := restoreNotice(k); ok {
-		s.Notices = append(s.Notices, n)
-	}
 	if n, ok := submittedNotices[k.R.URL.Query().Get("submitted")]; ok {
 		s.Notices = append(s.Notices, n)
 	}

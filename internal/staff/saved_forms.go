@@ -18,28 +18,33 @@ import (
 const (
 	// savedFormTTL is how long a saved form can be restored.
 	savedFormTTL = 30 * time.Minute
-	// expiredFor is how long an expired session can still be used to save a form. The time starts at
+	// endedFor is how long a session that has ended can still be used to save a form. The time starts at
 	// the last use of the session.
-	expiredFor = 24 * time.Hour
+	endedFor = 24 * time.Hour
 )
 
-// SavedForm is a form that a user submitted after the session had expired.
+// SavedForm is a form that a user submitted after the session had ended.
 type SavedForm struct {
+	Page   string // the URL of the page that restores the form
 	Action string // the path to which the form was submitted
 	Values url.Values
+
+	savedAt time.Time
 }
 
-// ExpiredSession returns the user of an expired session that was last used less than expiredFor ago.
-// The result ok is false if there is no such session, if the session was ended, or if the user is not
-// active.
-func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
+// EndedSession returns the user of a session that expired or was revoked, and that was last used less
+// than endedFor ago. The result ok is false if there is no such session, if the user logged out, or if the
+// user is not active.
+func (s *Service) EndedSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil
 	}
 	now := s.clock.Now()
 	err = s.db.Pool.QueryRow(ctx, `SELECT p.id FROM staff_sessions e JOIN staff p ON p.id = e.staff_id AND p.status = $2
-		WHERE e.token_hash = $1 AND e.stage = $3 AND e.ended_at IS NULL AND e.seen_at > $4 AND (e.expires_at <= $5 OR e.seen_at <= $6)`,
-		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-expiredFor), now, now.Add(-s.settings.Idle)).Scan(&user)
+		WHERE e.token_hash = $1 AND e.stage = $3 AND e.seen_at > $4
+			AND (e.ended_at IS NULL AND (e.expires_at <= $5 OR e.seen_at <= $6) OR e.end_reason <> $7)`,
+		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-endedFor), now, now.Add(-s.settings.Idle),
+		loggedOut).Scan(&user)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, false, nil
 	}
@@ -58,12 +63,12 @@ func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) err
 	return postgres.Translate(err)
 }
 
-// TakeSavedForm deletes the user's saved form and returns it. It returns nil if there is no saved
-// form or if it has expired.
-func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
+// SavedForm returns the user's saved form. It returns nil if there is no saved form or if it has
+// expired.
+func (s *Service) SavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time
-	err := s.db.Pool.QueryRow(ctx, `DELETE FROM saved_forms WHERE staff_id = $1 RETURNING sealed, saved_at`, user).Scan(&value, &at)
+	err := s.db.Pool.QueryRow(ctx, `SELECT sealed, saved_at FROM saved_forms WHERE staff_id = $1`, user).Scan(&value, &at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
@@ -76,6 +81,12 @@ func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm
 	if err != nil {
 		return nil, err
 	}
-	f := new(SavedForm)
+	f := &SavedForm{savedAt: at}
 	return f, json.Unmarshal(text, f)
+}
+
+// DeleteSavedForm deletes a saved form of the user. It keeps a form that was saved later.
+func (s *Service) DeleteSavedForm(ctx context.Context, user uuid.UUID, f *SavedForm) error {
+	_, err := s.db.Pool.Exec(ctx, `DELETE FROM saved_forms WHERE staff_id = $1 AND saved_at = $2`, user, f.savedAt)
+	return postgres.Translate(err)
 }

@@ -103,10 +103,13 @@ func (s *Service) End(ctx context.Context, session Session, why string) error {
 	return postgres.Translate(s.end(s.db.Gorm.WithContext(ctx), why, "id = ?", session.ID).Error)
 }
 
+// loggedOut is the reason in the column end_reason of sessions from which the user logged out.
+const loggedOut = "logged out"
+
 // Logout ends a session and writes an audit event.
 func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if res := s.end(tx, "logged out", "id = ?", session.ID); res.Error != nil || res.RowsAffected == 0 {
+		if res := s.end(tx, loggedOut, "id = ?", session.ID); res.Error != nil || res.RowsAffected == 0 {
 			return res.Error
 		}
 		return audit.Write(tx, s.clock.Now(), by, event("logout", session.Staff, nil, nil))
