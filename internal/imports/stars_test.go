@@ -23,7 +23,7 @@ var allowedStars = map[string][]string{
 	"internal/leads/query_rows.go":         {"one.*"},
 	"internal/payouts/balances.go":         {"SELECT * FROM unnest"},
 	"internal/payouts/search.go":           {"found.*"},
-	"internal/reconcile/run_comparison.go": {"l.*", "SELECT *"}, // a temporary table, and a WITH query
+	"internal/reconcile/run_comparison.go": {"r.*", "SELECT *"}, // a temporary table, and WITH queries
 }
 
 // TestSQLNamesColumns checks that the SQL of the service names the columns that it reads. Otherwise a prepared
