@@ -25,6 +25,7 @@ var rowLocks = map[string]string{
 	"function drop_reconciliation_lines": "reconciliations",
 	"function erase_leads":               "erasure_entries",
 	"function release_payout_run":        "payout_runs",
+	"internal/audit/rejections.go":       "rejection_counts",
 	"internal/jobs/rescue.go":            "jobs",
 	"internal/leads/retention.go":        "lead_keys", // no table references it, and locked rows are skipped
 	"internal/payouts/returns.go":        "returns",
