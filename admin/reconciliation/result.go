@@ -207,6 +207,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 		Anchor:       lineAnchor(l.Line),
 		Finding:      string(l.Finding),
 		Reason:       l.Problem,
+		Sum:          l.Problem == reconcile.ProblemSum,
 		Account:      l.Account,
 		FileAmount:   amountIfAny(l.FileMinor, l.FileCurrency),
 		LedgerAmount: amountIfAny(l.LedgerMinor, l.LedgerCurrency),
@@ -260,7 +261,7 @@ func findingReason(l reconcile.Line) string {
 		return "The amount is included in the sum of row " + ui.Number(int64(*l.FirstRow)) + "."
 	case l.Finding == models.Unknown && l.OtherPartner != "":
 		return "This lead belongs to " + l.OtherPartner + "."
-	case l.Problem != "":
+	case l.Problem != "" && l.Problem != reconcile.ProblemSum:
 		return reconcile.ProblemText(l.Problem)
 	}
 	return ""

@@ -18,8 +18,6 @@ func (p *problems) contact(f *postFields) Contact {
 	}
 	var c Contact
 	c.Email = p.email(first(
-		field{raw: in.email.filled(), parent: "contact", name: "email"},
-		field{raw: f.email.filled(), name: "email"},
 		field{raw: in.email, parent: "contact", name: "email"},
 		field{raw: f.email, name: "email"},
 	))

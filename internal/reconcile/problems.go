@@ -30,7 +30,7 @@ const (
 	problemCurrency   = "currency_unknown"
 	problemDiffers    = "currency" // the row is readable, but its currency differs from the ledger's
 
-	problemSum      = "sum_of_rows"        // the amount is the sum of several rows
+	ProblemSum      = "sum_of_rows"        // the amount is the sum of several rows
 	problemAddend   = "part_of_sum"        // reasons why a row was not compared
 	problemLeadless = "entry_without_lead" // with the amount in the row
 
@@ -58,7 +58,7 @@ var problemWords = map[string]string{
 	problemCurrency:   "The currency is not supported. Enter GBP, EUR, USD, CAD or AUD.",
 	problemDiffers:    "The currencies in the file and the ledger differ. Agree on one with the partner.",
 
-	problemSum:      "This is the sum of several rows with the same lead.",
+	ProblemSum:      "This is the sum of several rows with the same lead.",
 	problemAddend:   "The amount is included in the sum of the lead's first row.",
 	problemLeadless: "This ledger entry is not for a lead.",
 

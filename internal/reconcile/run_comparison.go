@@ -97,7 +97,7 @@ WITH others AS MATERIALIZED (
 	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
 		file_currency, file_minor, ledger_currency, ledger_minor, received_at)
 	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency'
-			WHEN part = 'addend' THEN '` + problemAddend + `' WHEN part = 'sum' AND added > 1 THEN '` + problemSum + `' ELSE problem END, lead_id,
+			WHEN part = 'addend' THEN '` + problemAddend + `' WHEN part = 'sum' AND added > 1 THEN '` + ProblemSum + `' ELSE problem END, lead_id,
 		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN part IN ('duplicate', 'addend') THEN first_row END,
 		currency, minor, CASE WHEN known THEN ledger_currency END, CASE WHEN known THEN lead_minor END, CASE WHEN known THEN received_at END
 	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j

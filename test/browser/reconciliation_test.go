@@ -126,9 +126,13 @@ func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	}
 	file := "leadId;amount\n" + cells(1)[0] + ";1,000\n"
 	for i := range rows[2:] {
-		file += cells(i + 2)[0] + ";1,234\n"
+		amount := "1,234"
+		if cells(i + 2)[0] == cells(1)[0] { // a duplicate
+			amount = "1,000"
+		}
+		file += cells(i + 2)[0] + ";" + amount + "\n"
 	}
-	return file
+	return file + cells(2)[0] + ";-1,000\n" // is added to the first row of this lead
 }
 
 // otherStates checks the pages of reconciliations that have been discarded, are being compared, or have
