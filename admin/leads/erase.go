@@ -81,7 +81,8 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 	return k.Show(status, view.Erase(v))
 }
 
-// eraseURL returns the address of the page on which the user can erase a lead, or "" if there is none.
+// eraseURL returns the address of the form that erases a lead or, if that needs two users, of the form for a
+// privacy request. It returns "" if the user may not create privacy requests.
 func (h *Handlers) eraseURL(k *web.Request, lead uuid.UUID) string {
 	switch {
 	case h.Privacy.CheckErase() == nil:

@@ -39,7 +39,8 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		}
 		err = h.eachPayment(k, r, func(s payouts.AccountStatement) error {
 			return w.Write([]string{
-				s.Partner, s.Identifier, s.LegalName, web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				s.Partner, s.Identifier, s.LegalName,
+				web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
 		if err == nil { // no flush after an error, so that an error page can still be sent

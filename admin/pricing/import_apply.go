@@ -22,7 +22,9 @@ func (h *Handlers) showProblems(k *web.Request, d ratecard.Draft, u upload, prob
 
 // showPreview shows the changes from a file. If the file could not be applied because another user changed
 // the draft, the parameter theirs is that change.
-func (h *Handlers) showPreview(k *web.Request, status int, d ratecard.Draft, u upload, i imported, theirs *ui.Conflict) error {
+func (h *Handlers) showPreview(
+	k *web.Request, status int, d ratecard.Draft, u upload, i imported, theirs *ui.Conflict,
+) error {
 	shown := min(len(i.changes), shownCells)
 	r := view.ImportResult{
 		Name:    u.name,

@@ -112,7 +112,9 @@ var Findings = []finding{
 	{models.AmountDiffers, "Amount differs", "with a different amount",
 		"Leads with different amounts or currencies in the file and the ledger. A returned lead has a ledger amount of 0."},
 	{models.Unknown, "Unknown leadId", "unknown", "Rows with a leadId that does not belong to any of the partner's leads. Sandbox leads also count as unknown."},
-	{models.Duplicated, "Duplicate", "duplicate", "Rows with the same leadId and amount as an earlier row, or in another currency than the lead's first row. Only the earlier row is compared."},
+	{models.Duplicated, "Duplicate", "duplicate",
+		"Rows with the same leadId and amount as an earlier row, or in another currency than the lead's first row. " +
+			"Only the earlier row is compared."},
 	{models.Missing, "Missing from the file", "missing", "Leads received in the period that are not in the file."},
 	{models.OutsidePeriod, "Outside the period", "outside the period",
 		"Leads in the file that were received outside the period."},
@@ -121,7 +123,8 @@ var Findings = []finding{
 	{models.LeftOut, "Left out", "left out",
 		"Leads received in the period that were not compared, because the file does not cover their currency or account."},
 	{models.NotCompared, "Not compared", "not compared",
-		"Rows that are not compared on their own: further amounts of a lead, which are added to its first row, and ledger entries without a lead."},
+		"Rows that are not compared on their own: further amounts of a lead, which are added to its first row, " +
+			"and ledger entries without a lead."},
 }
 
 func findingOf(name models.Finding) (f finding, known bool) {

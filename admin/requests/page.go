@@ -150,15 +150,15 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	}
 	return web.SendCSV(k, privacy.RequestID(r.ID), func(to io.Writer) error {
 		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner"})
+		if err != nil {
+			return err
+		}
 		for _, l := range all {
-			if err == nil {
-				err = w.Write([]string{id.Format(id.Lead, l.LeadID), names.Of(l.PartnerID)})
+			if err := w.Write([]string{id.Format(id.Lead, l.LeadID), names.Of(l.PartnerID)}); err != nil {
+				return err
 			}
 		}
-		if err == nil {
-			err = w.Flush()
-		}
-		return err
+		return w.Flush()
 	})
 }
 

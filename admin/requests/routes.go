@@ -37,7 +37,9 @@ func (h *Handlers) Routes() []web.Route {
 		path := one + "/" + s.name
 		all = append(all,
 			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Handle: s.page},
-			web.Route{Method: http.MethodPost, Path: path, Needs: web.WriteRequests, Form: path, Saves: s.saves, Handle: s.submit})
+			web.Route{
+				Method: http.MethodPost, Path: path, Needs: web.WriteRequests, Form: path, Saves: s.saves, Handle: s.submit,
+			})
 	}
 	return all
 }

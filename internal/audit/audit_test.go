@@ -286,9 +286,7 @@ func TestRepeatedRejectionsAreCounted(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	manual := clock.NewManual(testkit.StartTime())
 	c := chain{d, audit.New(d.DB, manual)}
-	by := who
-	by.Staff = testkit.Value[uuid.UUID](t, d, `INSERT INTO staff (id, email, name, status, created_at, updated_at)
-		VALUES (gen_random_uuid(), 'ada@example.com', 'Ada', 'invited', now(), now()) RETURNING id`)
+	by := testkit.Actor(t, d, "ada@example.com")
 	reject := func(action string, n int) {
 		t.Helper()
 		errs := make(chan error, n)

@@ -162,7 +162,8 @@ func (s *Service) SecretEnd(
 func lockSecret(
 	tx *gorm.DB, sc scope.Scope, partner models.Partner, secret uuid.UUID,
 ) (row models.SigningSecret, err error) {
-	found := restrict(tx, sc, "partner_id").Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
+	found := restrict(tx, sc, "partner_id").Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
+		Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
 	switch {
 	case found.Error != nil:
 		return row, found.Error

@@ -123,7 +123,7 @@ func TestImportSecret(t *testing.T) {
 func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	mine, err := o.CreateSecret(t.Context(), scope.System, p, "")
+	secret, err := o.CreateSecret(t.Context(), scope.System, p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +138,13 @@ func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 			"with the new key first": rotated(2, 1),
 		} {
 			for _, p := range []models.Partner{p, other} {
-				_, err := s.ImportSecret(t.Context(), scope.System, p, "", mine.Plain)
+				_, err := s.ImportSecret(t.Context(), scope.System, p, "", secret.Plain)
 				wantError(t, what+" "+name, err, apperr.Conflict, "secret_known")
 			}
 		}
 	}
 	rejected("active")
-	if err := o.RevokeSecret(t.Context(), scope.System, p, mine.ID); err != nil {
+	if err := o.RevokeSecret(t.Context(), scope.System, p, secret.ID); err != nil {
 		t.Fatal(err)
 	}
 	rejected("revoked")

@@ -136,7 +136,8 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 }
 
 var errNeedsRequest = apperr.New(apperr.Forbidden, "needs_request",
-	"The setting privacy.require_approval requires two users for an erasure. Create a privacy request for this lead. After the identity check, another user can erase it.")
+	"The setting privacy.require_approval requires two users for an erasure. "+
+		"Create a privacy request for this lead. After the identity check, another user can erase it.")
 
 // CheckErase returns errNeedsRequest if one user cannot erase a lead alone. With the setting
 // privacy.require_approval, only privacy requests erase leads.

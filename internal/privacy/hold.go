@@ -87,7 +87,10 @@ func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h m
 		}
 	}
 	now := s.clock.Now()
-	h = models.LegalHold{ID: id.New(now), LeadID: n.Lead, Person: n.Person, Reason: n.Reason, PlacedAt: now, PlacedBy: s.by.Name, PlacedByID: s.by.StaffID()}
+	h = models.LegalHold{
+		ID: id.New(now), LeadID: n.Lead, Person: n.Person, Reason: n.Reason,
+		PlacedAt: now, PlacedBy: s.by.Name, PlacedByID: s.by.StaffID(),
+	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Otherwise the lead could be erased before this transaction ends.
 		if err := lockErasures(tx); err != nil {

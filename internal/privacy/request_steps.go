@@ -100,7 +100,8 @@ func (s *Service) CheckIdentity(ctx context.Context, request uuid.UUID, i Identi
 
 func (s *Service) identityEdit(i Identity) requestEdit {
 	columns := map[string]any{
-		"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": s.by.StaffID(), "identity_at": s.clock.Now(),
+		"identity": i.Check, "identity_note": i.Note, "identity_by": s.by.Name, "identity_by_id": s.by.StaffID(),
+		"identity_at": s.clock.Now(),
 	}
 	return requestEdit{"privacy_request.check_identity", columns, map[string]any{"identity": i.Check}}
 }

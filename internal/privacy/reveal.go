@@ -109,7 +109,10 @@ func (s *Service) CanDecrypt(wrapper, version string) bool { return s.keys.Reads
 // recordReveal checks the daily limit, and records the reveal with its audit event.
 func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) error {
 	now := s.clock.Now()
-	row := models.LeadReveal{ID: id.New(now), LeadID: r.Lead, Actor: s.by.Name, StaffID: s.by.StaffID(), Field: r.Field, Reason: r.Reason, Note: r.Note, At: now}
+	row := models.LeadReveal{
+		ID: id.New(now), LeadID: r.Lead, Actor: s.by.Name, StaffID: s.by.StaffID(),
+		Field: r.Field, Reason: r.Reason, Note: r.Note, At: now,
+	}
 	event := audit.Event{
 		Action: "lead.reveal", Kind: "lead", Object: id.Format(id.Lead, r.Lead),
 		After: map[string]any{"field": r.Field, "reason": r.Reason},

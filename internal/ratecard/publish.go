@@ -50,7 +50,9 @@ func checkNote(note string) (string, error) {
 // submit publishes or schedules a draft, or submits it for approval. The caller must call
 // mayPublish first.
 func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
-	columns := map[string]any{"note": note, "submitter": s.by.Name, "submitter_id": s.by.StaffID(), "effective_at": nil}
+	columns := map[string]any{
+		"note": note, "submitter": s.by.Name, "submitter_id": s.by.StaffID(), "effective_at": nil,
+	}
 	if !at.IsZero() {
 		columns["effective_at"] = at
 	}
@@ -76,7 +78,8 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 	})
 }
 
-var errSameSubmitter = apperr.New(apperr.Forbidden, "same_person", "You submitted this draft, so another user must approve it.")
+var errSameSubmitter = apperr.New(apperr.Forbidden, "same_person",
+	"You submitted this draft, so another user must approve it.")
 
 // Withdraw changes a submitted or scheduled draft back to an ordinary draft, which can be edited.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
@@ -87,7 +90,9 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 }
 
 func reopenDraft() map[string]any {
-	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "submitter_id": nil, "approver": ""}
+	return map[string]any{
+		"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "submitter_id": nil, "approver": "",
+	}
 }
 
 // The method release locks a rate card, and checks that it is in the given state and can be published.

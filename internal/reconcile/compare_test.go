@@ -240,8 +240,13 @@ func TestSeveralRowsOfALead(t *testing.T) {
 			[]string{"2 matched", "3 duplicate of 2", "4 matched"}, price,
 		},
 		"a wrong sum": {
-			[]string{row(lead, price, "GBP"), row(lead, -1, "GBP"), row(returned, 0, "GBP"), row(unknown, 5, "GBP"), row(unknown, -5, "GBP")},
-			[]string{"2 amount_differs sum_of_rows", "3 not_compared of 2 part_of_sum", "4 matched", "5 unknown sum_of_rows", "6 not_compared of 5 part_of_sum"}, 0,
+			[]string{
+				row(lead, price, "GBP"), row(lead, -1, "GBP"), row(returned, 0, "GBP"), row(unknown, 5, "GBP"), row(unknown, -5, "GBP"),
+			},
+			[]string{
+				"2 amount_differs sum_of_rows", "3 not_compared of 2 part_of_sum", "4 matched",
+				"5 unknown sum_of_rows", "6 not_compared of 5 part_of_sum",
+			}, 0,
 		},
 	} {
 		got := o.compare(t, o.upload(t, acme.ID, append([]string{"leadId,amount,currency"}, c.rows...)...), inColumns, 2)

@@ -33,7 +33,8 @@ var linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.pro
 
 // unresolved is an SQL condition for lines that have no resolution. It excludes leads and rows that were not
 // compared, because these cannot be resolved.
-const unresolved = ` AND l.finding NOT IN ('left_out', 'not_compared') AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+const unresolved = ` AND l.finding NOT IN ('left_out', 'not_compared')
+	AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
 // restricted returns the partners in a scope. If the scope includes all partners, it returns nil, which
 // becomes NULL in SQL.

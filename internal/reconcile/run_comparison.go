@@ -71,17 +71,21 @@ WITH others AS MATERIALIZED (
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
 	WHERE a.kind = 'accrual' AND a.occurred_at >= @first AND a.occurred_at < @last
 ), repeated AS (
-	SELECT *, min(file_row) OVER (PARTITION BY lead_id) AS lead_row, first_value(currency) OVER (PARTITION BY lead_id ORDER BY file_row) AS lead_currency,
+	SELECT *, min(file_row) OVER (PARTITION BY lead_id) AS lead_row,
+		first_value(currency) OVER (PARTITION BY lead_id ORDER BY file_row) AS lead_currency,
 		min(file_row) OVER (PARTITION BY lead_id, currency, minor) AS same_row
-	FROM list WHERE problem = '' AND lead_id IN (SELECT lead_id FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1)
+	FROM list WHERE problem = ''
+		AND lead_id IN (SELECT lead_id FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1)
 ), parts AS (
-	SELECT line, CASE WHEN currency <> lead_currency THEN lead_row WHEN same_row < file_row THEN same_row ELSE lead_row END AS first_row,
-		CASE WHEN currency <> lead_currency OR same_row < file_row THEN 'duplicate' WHEN lead_row < file_row THEN 'addend' ELSE 'sum' END AS part,
+	SELECT line, CASE WHEN currency = lead_currency AND same_row < file_row THEN same_row ELSE lead_row END AS first_row,
+		CASE WHEN currency <> lead_currency OR same_row < file_row THEN 'duplicate'
+			WHEN lead_row < file_row THEN 'addend' ELSE 'sum' END AS part,
 		sum(minor) FILTER (WHERE currency = lead_currency AND same_row = file_row) OVER (PARTITION BY lead_id) AS minor,
 		count(*) FILTER (WHERE currency = lead_currency AND same_row = file_row) OVER (PARTITION BY lead_id) AS added
 	FROM repeated
 ), rows AS (
-	SELECT l.line, l.file_row, l.lead_id, l.currency, l.problem, CASE part WHEN 'sum' THEN parts.minor ELSE l.minor END AS minor, parts.first_row, part, added
+	SELECT l.line, l.file_row, l.lead_id, l.currency, l.problem, CASE part WHEN 'sum' THEN parts.minor ELSE l.minor END AS minor,
+		parts.first_row, part, added
 	FROM list l LEFT JOIN parts USING (line)
 ), judged AS (
 	SELECT r.*, ledger.partner_id, ledger.account_id, ledger.currency AS ledger_currency, ledger.minor AS lead_minor, ledger.received_at,
@@ -98,7 +102,8 @@ WITH others AS MATERIALIZED (
 		file_currency, file_minor, ledger_currency, ledger_minor, received_at)
 	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency'
 			WHEN part = 'addend' THEN '` + problemAddend + `' WHEN part = 'sum' AND added > 1 THEN '` + ProblemSum + `' ELSE problem END, lead_id,
-		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN part IN ('duplicate', 'addend') THEN first_row END,
+		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END,
+		CASE WHEN part IN ('duplicate', 'addend') THEN first_row END,
 		currency, minor, CASE WHEN known THEN ledger_currency END, CASE WHEN known THEN lead_minor END, CASE WHEN known THEN received_at END
 	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
 	RETURNING finding, account_id, file_currency AS currency, ledger_currency, file_minor, ledger_minor
