@@ -144,7 +144,7 @@ var insertable = map[string]string{
 	"ledger_entries": "partner_id account_id lead_id kind reference amount_minor currency occurred_at created_by",
 
 	"disclosures":     "digest text partner_id first_used_at",
-	"erasure_entries": "sequence hash body reason actor staff_id requested_at keeps_consent",
+	"erasure_entries": "sequence hash body reason actor staff_id requested_at keeps_consent key",
 	"evidence_keys":   "id public_key sealed created_at",
 
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
@@ -30,7 +32,7 @@ func configCheck() *cobra.Command {
 		if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {
 			failures = append(failures, config.Problem{Text: err.Error()})
 		}
-		for _, w := range append(cfg.Warnings(), warnings...) {
+		for _, w := range slices.Concat(cfg.Warnings(), app.JournalWarning(c.Context(), cfg), warnings) {
 			fmt.Fprintln(c.OutOrStdout(), "warning:", w)
 		}
 		if len(failures) > 0 {

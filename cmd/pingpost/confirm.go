@@ -29,12 +29,17 @@ func confirm(c *cobra.Command, yes bool, what string) error {
 	if !interactive(c.InOrStdin()) {
 		return errUnconfirmed
 	}
-	fmt.Fprint(c.ErrOrStderr(), "This cannot be undone. Type yes to continue: ")
-	answer, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 64)).ReadString('\n')
-	if err != nil || strings.TrimSpace(answer) != "yes" {
+	if !answers(c, "This cannot be undone. Type yes to continue: ", "yes") {
 		return errUnconfirmed
 	}
 	return nil
+}
+
+// answers asks a question and reports whether the user types the given answer.
+func answers(c *cobra.Command, question, answer string) bool {
+	fmt.Fprint(c.ErrOrStderr(), question)
+	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 64)).ReadString('\n')
+	return err == nil && strings.TrimSpace(line) == answer
 }
 
 // interactive reports whether a user can answer a question on in. It also returns true for /dev/null, from

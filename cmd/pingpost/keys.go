@@ -113,6 +113,7 @@ type platformKeyView struct {
 	Digests       int64 `json:"look_up_digests"`
 	Files         int64 `json:"files"` // deleted after a few days
 	EvidenceKeys  int64 `json:"evidence_keys"`
+	Journal       bool  `json:"erasure_journal"` // signs the erasure journal
 }
 
 type statusView struct {
@@ -120,6 +121,8 @@ type statusView struct {
 	Problem   string            `json:"problem,omitempty"` // why the current version is unknown
 	LeadKeys  []keyView         `json:"lead_keys"`
 	Platform  []platformKeyView `json:"platform_keys"`
+	// JournalKeyMissing is set if the platform key that signs the erasure journal is not configured.
+	JournalKeyMissing bool `json:"journal_key_missing"`
 }
 
 func keysStatus() *cobra.Command {
@@ -158,6 +161,9 @@ func (v statusView) missing() error {
 			keys = append(keys, "platform key "+one.ID)
 		}
 	}
+	if v.JournalKeyMissing {
+		keys = append(keys, "the platform key that signs the erasure journal")
+	}
 	if len(keys) == 0 {
 		return nil
 	}
@@ -189,7 +195,18 @@ func (k *keyServices) status(ctx context.Context) (statusView, error) {
 	if err := k.addRegistered(ctx, &v); err != nil {
 		return v, err
 	}
-	v.Platform, err = k.platformStatus(ctx)
+	if v.Platform, err = k.platformStatus(ctx); err != nil {
+		return v, err
+	}
+	s, err := k.privacy()
+	if err != nil {
+		return v, err
+	}
+	signer, known, err := s.JournalKey(ctx)
+	v.JournalKeyMissing = !known
+	for i := range v.Platform {
+		v.Platform[i].Journal = v.Platform[i].ID == signer.String()
+	}
 	return v, err
 }
 
@@ -265,13 +282,13 @@ func (v statusView) print(w io.Writer) error {
 		leads[i] = []any{one.Wrapper, one.Version, one.Leads, yes(one.Registered), keyNote(one.Writes, one.Readable)}
 	}
 	for i, one := range v.Platform {
-		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, one.EvidenceKeys, keyNote(one.Writes, one.Configured)}
+		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, one.EvidenceKeys, yes(one.Journal), keyNote(one.Writes, one.Configured)}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\tREGISTERED\t", leads); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOKUP DIGESTS\tFILES\tEVIDENCE KEYS\t", platform); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOKUP DIGESTS\tFILES\tEVIDENCE KEYS\tERASURE JOURNAL\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {
@@ -331,8 +348,8 @@ func keysReseal() *cobra.Command {
 		Use:   "reseal",
 		Short: "Move secrets and lookup digests to the first platform key",
 		Args:  noArgs,
-		Long: `Move signing secrets, second factors, the key for evidence packs and lookup digests to the first
-platform key, so that you can remove older keys. You can stop the command at any time and run it again.`,
+		Long: `Move signing secrets, second factors, the keys for evidence packs and the erasure journal, and lookup digests
+to the first platform key, so that you can remove older keys. You can stop the command at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -360,11 +377,16 @@ platform key, so that you can remove older keys. You can stop the command at any
 				fmt.Fprintf(c.OutOrStdout(), "The key for evidence packs moved to platform key %s\n", to)
 			}
 			err = errors.Join(err, failedFactors, failedKey)
-			// The holds must recognise the new digests of leads before leads get them.
 			s, failed := k.privacy()
 			if failed != nil {
 				return errors.Join(err, failed)
 			}
+			journalKey, failedJournal := s.By(audit.Operator).ChangeJournalKey(c.Context())
+			if journalKey {
+				fmt.Fprintf(c.OutOrStdout(), "The key for the erasure journal moved to platform key %s\n", to)
+			}
+			err = errors.Join(err, failedJournal)
+			// The holds must recognise the new digests of leads before leads get them.
 			holds, failed := s.ResealHolds(c.Context())
 			if failed != nil {
 				return errors.Join(err, fmt.Errorf("lookup digests were not moved, because those of the legal holds could not be computed: %w", failed))
@@ -375,6 +397,7 @@ platform key, so that you can remove older keys. You can stop the command at any
 				"secrets":        moved,
 				"second_factors": factors,
 				"evidence_key":   evidenceKey,
+				"journal_key":    journalKey,
 				"legal_holds":    holds,
 				"leads":          done.Leads,
 				"failed":         done.Failed,

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -100,7 +102,8 @@ func PrivacySettings(cfg *config.Config) privacy.Settings {
 	p, r := cfg.Privacy, cfg.Retention
 	return privacy.Settings{
 		RevealsPerDay: p.RevealsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
-		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+		JournalFingerprint: p.ErasureJournalFingerprint,
+		Controller:         p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
 		Retention: privacy.Retention{
 			Contact: privacy.Days{Default: r.ContactDays, ByCountry: r.ContactDaysByCountry},
 			Consent: privacy.Days{Default: r.ConsentDays, ByCountry: r.ConsentDaysByCountry},
@@ -115,6 +118,50 @@ func OpenJournal(p config.Privacy) (journal.Store, error) {
 		Location: p.ErasureJournal, Endpoint: p.JournalEndpoint, Region: p.JournalRegion,
 		AccessKey: p.JournalAccessKey, SecretKey: p.JournalSecretKey.Reveal(),
 	})
+}
+
+// JournalWarning returns a warning if an erasure journal is configured without the fingerprint of the key with
+// which it begins. It reads the first entry of the journal.
+func JournalWarning(ctx context.Context, cfg *config.Config) (warning config.Problems) {
+	if cfg.Privacy.ErasureJournal == "" || cfg.Privacy.ErasureJournalFingerprint != "" {
+		return nil
+	}
+	text := "is not set, so a backup from before the first erasure may not be usable after the platform key was replaced; "
+	if fingerprint := firstFingerprint(ctx, cfg); fingerprint != "" {
+		text += "set it to " + fingerprint
+	} else {
+		text += "set it to the fingerprint that `pingpost erasures verify` shows"
+	}
+	return config.Problems{{Path: "privacy.erasure_journal_fingerprint", Text: text}}
+}
+
+// firstFingerprint returns the fingerprint of the key with which the journal begins, or with which it will begin
+// if it is empty. It returns "" if the journal cannot be read, or begins with a key that is not derived from a
+// configured platform key.
+func firstFingerprint(ctx context.Context, cfg *config.Config) string {
+	platform, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
+	if err != nil {
+		return ""
+	}
+	j, err := OpenJournal(cfg.Privacy)
+	if err != nil {
+		return ""
+	}
+	keys := platform.JournalKeys()
+	text, err := j.Read(ctx, 1)
+	if errors.Is(err, journal.ErrNotFound) {
+		return journal.Fingerprint(keys[0].Public().(ed25519.PublicKey)) //nolint:forcetypeassert // always this type
+	}
+	var first journal.Entry
+	if err != nil || json.Unmarshal(text, &first) != nil {
+		return ""
+	}
+	for _, key := range keys {
+		if first.Key.Equal(key.Public()) {
+			return journal.Fingerprint(first.Key)
+		}
+	}
+	return ""
 }
 
 func (a *App) newPrivacy(platform *keyring.Keys) error {

@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"path/filepath"
+	"regexp"
 
 	"github.com/pingpost/pingpost/internal/journal"
 )
@@ -20,6 +21,11 @@ type Privacy struct {
 	// must not be restored together with the database (see docs/how-to/erase-contact-data.md). The folder
 	// or the bucket must exist. If this setting is empty, leads cannot be erased.
 	ErasureJournal string
+
+	// The fingerprint of the key with which the erasure journal begins: 64 hexadecimal digits. It is needed to
+	// replay the journal in a backup from before the first erasure. `serve` and `config check` show the value
+	// while this setting is empty.
+	ErasureJournalFingerprint string
 
 	// The origin of the service that stores the bucket, such as `https://s3.eu-central-1.amazonaws.com`. It
 	// must be `https`; `http` is only allowed for localhost.
@@ -60,6 +66,8 @@ func defaultPrivacy() Privacy {
 	}
 }
 
+var fingerprint = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // maxExportText is the maximum number of bytes in a text that exports contain.
 const maxExportText = 2000
 
@@ -67,6 +75,7 @@ func (p *Privacy) fields() []field {
 	return []field{
 		whole("reveals_per_day", &p.RevealsPerDay),
 		text("erasure_journal", &p.ErasureJournal),
+		text("erasure_journal_fingerprint", &p.ErasureJournalFingerprint),
 		text("journal_endpoint", &p.JournalEndpoint),
 		text("journal_region", &p.JournalRegion),
 		text("journal_access_key", &p.JournalAccessKey),
@@ -86,6 +95,9 @@ func (p *Privacy) Validate() error {
 		if len(value) > maxExportText {
 			ps.add("privacy."+name, "must have at most %d bytes", maxExportText)
 		}
+	}
+	if p.ErasureJournalFingerprint != "" && !fingerprint.MatchString(p.ErasureJournalFingerprint) {
+		ps.add("privacy.erasure_journal_fingerprint", "must have 64 hexadecimal digits in lower case")
 	}
 	if journal.IsBucket(p.ErasureJournal) {
 		p.validateBucket(&ps)

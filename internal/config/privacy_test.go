@@ -17,6 +17,14 @@ func TestErasureJournalIsAbsolute(t *testing.T) {
 	}
 }
 
+func TestErasureJournalFingerprint(t *testing.T) {
+	const path = "privacy.erasure_journal_fingerprint"
+	digits := strings.Repeat("0123abcd", 8)
+	for value, want := range map[string][]string{"": nil, digits: nil, digits[1:]: {path}, strings.ToUpper(digits): {path}} {
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, ErasureJournalFingerprint: value}).Validate(), want...)
+	}
+}
+
 func TestErasureJournalInBucket(t *testing.T) {
 	valid := Privacy{
 		RevealsPerDay: 1, ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",

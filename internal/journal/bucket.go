@@ -75,7 +75,7 @@ func (b *bucket) Read(ctx context.Context, sequence int64) ([]byte, error) {
 }
 
 func (b *bucket) read(ctx context.Context, sequence int64) ([]byte, error) {
-	object, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+name(sequence), minio.GetObjectOptions{})
+	object, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+Name(sequence), minio.GetObjectOptions{})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return nil, ErrNotFound
 	}
@@ -83,7 +83,7 @@ func (b *bucket) read(ctx context.Context, sequence int64) ([]byte, error) {
 		return nil, bucketCause(err)
 	}
 	defer object.Close()
-	text, err := readEntry(object, sequence)
+	text, err := readEntry(object)
 	return text, bucketCause(err)
 }
 
@@ -99,7 +99,7 @@ func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 		return err
 	}
 	for {
-		if err := b.add(ctx, name(sequence), text); err != nil {
+		if err := b.add(ctx, Name(sequence), text); err != nil {
 			return bucketCause(err)
 		}
 		switch stored, err := b.read(ctx, sequence); {
@@ -142,7 +142,7 @@ func (b *bucket) add(ctx context.Context, name string, text []byte) error {
 func (b *bucket) Last(ctx context.Context, after int64) (last int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
-	list := minio.ListObjectsOptions{Prefix: b.prefix, StartAfter: b.prefix + name(after)}
+	list := minio.ListObjectsOptions{Prefix: b.prefix, StartAfter: b.prefix + Name(after)}
 	for object := range b.client.ListObjectsIter(ctx, b.name, list) {
 		if object.Err != nil {
 			return 0, bucketCause(object.Err)

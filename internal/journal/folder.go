@@ -26,7 +26,7 @@ func (f *folder) Read(_ context.Context, sequence int64) ([]byte, error) {
 }
 
 func read(root *os.Root, sequence int64) ([]byte, error) {
-	file, err := root.Open(name(sequence))
+	file, err := root.Open(Name(sequence))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
@@ -34,7 +34,7 @@ func read(root *os.Root, sequence int64) ([]byte, error) {
 		return nil, cause(err)
 	}
 	defer file.Close()
-	text, err := readEntry(file, sequence)
+	text, err := readEntry(file)
 	return text, cause(err)
 }
 
@@ -59,13 +59,13 @@ func (f *folder) Write(_ context.Context, sequence int64, text []byte) (err erro
 		return cause(err)
 	}
 	defer root.Close()
-	temporary := name(sequence) + "." + rand.Text() + ".tmp"
+	temporary := Name(sequence) + "." + rand.Text() + ".tmp"
 	defer root.Remove(temporary) //nolint:errcheck // a file that is left behind does no harm
 	if err := writeFile(root, temporary, text); err != nil {
 		return cause(err)
 	}
 	// A link, unlike a rename, never replaces an existing file.
-	if err := root.Link(temporary, name(sequence)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := root.Link(temporary, Name(sequence)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return cause(err)
 	}
 	stored, err := read(root, sequence)

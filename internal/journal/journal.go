@@ -3,12 +3,14 @@
 // the leads that were erased after the backup can be found in the journal and erased again.
 //
 // Each entry is a file in a folder, or an object in a bucket, and is never changed. Its name is its
-// sequence number, which starts at 1. Each entry contains the hash of the one before.
+// sequence number, which starts at 1. Each entry contains the hash of the one before, and is signed with
+// the key that the one before contains.
 package journal
 
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,44 +38,84 @@ func (h *Hash) UnmarshalText(text []byte) error {
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
+// ReasonKey is the reason of an entry without leads that changes the key for the next entries.
+const ReasonKey = "key"
+
 // Entry records which leads are erased.
 type Entry struct {
 	Platform string    `json:"platform"` // the random id of the platform's database
 	Sequence int64     `json:"sequence"`
 	Previous Hash      `json:"previous"` // of the previous entry; zeros in the first entry
 	At       time.Time `json:"at"`
-	By       string    `json:"by"` // the user's id (us_…), "operator", or "retention"
+	By       string    `json:"by"` // the user's id (st_…), "operator", or "retention"
 	Reason   string    `json:"reason"`
 	Leads    []string  `json:"leads"` // lead ids (ld_…)
 	// KeepsConsent is set if the details of the consents are not erased. Otherwise, the text does not
 	// contain it.
 	KeepsConsent bool `json:"keeps_consent,omitempty"`
+	// Key is the public key that signs the next entry. The first entry is signed with its own key.
+	Key       ed25519.PublicKey `json:"key"`
+	Signature []byte            `json:"signature,omitempty"` // of the text without the signature
 }
 
-// Text returns the text of the entry as it is stored.
-func (e Entry) Text() ([]byte, error) { return json.Marshal(e) }
+// Sign signs the entry and returns its text as it is stored.
+func (e Entry) Sign(key ed25519.PrivateKey) ([]byte, error) {
+	e.Signature = nil
+	unsigned, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	e.Signature = ed25519.Sign(key, unsigned)
+	return json.Marshal(e)
+}
+
+// signedWith reports whether the entry is signed with a key.
+func (e Entry) signedWith(key ed25519.PublicKey) bool {
+	signature := e.Signature
+	e.Signature = nil
+	unsigned, err := json.Marshal(e)
+	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, unsigned, signature)
+}
 
 // HashOf returns the hash of an entry's text.
 func HashOf(text []byte) Hash { return sha256.Sum256(text) }
 
-// Parse parses the text of an entry. It returns an error if the entry is from another platform, has
-// another sequence number, or does not follow the entry whose hash is the parameter previous.
-func Parse(text []byte, platform string, sequence int64, previous Hash) (e Entry, err error) {
+// Fingerprint returns the fingerprint of a public key: its SHA-256 hash in hexadecimal.
+func Fingerprint(key ed25519.PublicKey) string { return HashOf(key).String() }
+
+// Head is the last entry of a chain. The zero value is the head of an empty journal.
+type Head struct {
+	Sequence int64
+	Hash     Hash
+	Key      ed25519.PublicKey // that signs the next entry
+}
+
+// Next parses the text of the entry that follows h, and returns the entry and the new head. It returns an error
+// if the entry is from another platform, does not follow h, or is not signed with the key in h. The first entry
+// is signed with its own key, so the caller must check that this key is the platform's.
+func (h Head) Next(text []byte, platform string) (e Entry, next Head, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
-		return e, fmt.Errorf("entry %d of the erasure journal is not valid JSON", sequence)
+		return e, h, errors.New("the entry is not valid JSON")
 	}
-	if again, err := e.Text(); err != nil || !bytes.Equal(again, text) {
-		return e, fmt.Errorf("entry %d of the erasure journal was not written by pingpost", sequence)
+	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, text) {
+		return e, h, errors.New("the entry was not written by pingpost")
 	}
 	if e.Platform != platform {
-		return e, fmt.Errorf("entry %d of the erasure journal is from another platform", sequence)
+		return e, h, errors.New("the entry is from another platform")
 	}
-	if e.Sequence != sequence || e.Previous != previous {
-		return e, fmt.Errorf("entry %d of the erasure journal does not follow the previous entry", sequence)
+	if e.Sequence != h.Sequence+1 || e.Previous != h.Hash {
+		return e, h, errors.New("the entry does not follow the previous entry")
 	}
-	return e, nil
+	key := h.Key
+	if h.Sequence == 0 {
+		key = e.Key
+	}
+	if len(e.Key) != ed25519.PublicKeySize || !e.signedWith(key) {
+		return e, h, errors.New("the entry is not signed with the platform's key")
+	}
+	return e, Head{e.Sequence, HashOf(text), e.Key}, nil
 }
 
 var (
@@ -121,10 +163,10 @@ func Open(o Options) (Store, error) {
 const maxEntry = 64 << 10
 
 // readEntry reads the text of an entry.
-func readEntry(r io.Reader, sequence int64) ([]byte, error) {
+func readEntry(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxEntry+1))
 	if err == nil && len(text) > maxEntry {
-		err = fmt.Errorf("entry %d of the erasure journal is too long", sequence)
+		err = errors.New("the entry is too long")
 	}
 	return text, err
 }
@@ -132,11 +174,12 @@ func readEntry(r io.Reader, sequence int64) ([]byte, error) {
 // checkName is the start of the names that CheckWrite uses. It is not the name of an entry.
 const checkName = "write-check"
 
-func name(sequence int64) string { return fmt.Sprintf("%012d.json", sequence) }
+// Name returns the name of the file or object that contains an entry.
+func Name(sequence int64) string { return fmt.Sprintf("%012d.json", sequence) }
 
 // sequenceOf returns the sequence number of the entry with a name, or 0 if it is not the name of an entry.
 func sequenceOf(entry string) (sequence int64) {
-	if _, err := fmt.Sscanf(entry, "%d.json", &sequence); err != nil || entry != name(sequence) {
+	if _, err := fmt.Sscanf(entry, "%d.json", &sequence); err != nil || entry != Name(sequence) {
 		return 0
 	}
 	return sequence

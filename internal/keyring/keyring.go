@@ -1,7 +1,7 @@
 // Package keyring contains the platform keys and the keys derived from them (decision 23).
 //
-// HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the keys that
-// encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
+// HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the key that signs the
+// erasure journal, the keys that encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
 // platform key. Sealed values and digests contain the id of their key, so that older ones can still
 // be used with the other platform keys.
 package keyring
@@ -9,6 +9,7 @@ package keyring
 import (
 	"bytes"
 	"crypto/cipher"
+	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/rand"
@@ -53,7 +54,8 @@ const (
 	// Snapshot is for sealing a node's snapshot on disk.
 	Snapshot Purpose = "snapshot"
 
-	quotePurpose Purpose = "quote"
+	quotePurpose   Purpose = "quote"
+	journalPurpose Purpose = "erasure-journal"
 )
 
 var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, Lookup, Body, Uniqueness, File, VaultCredential,
@@ -70,10 +72,11 @@ func (k KeyID) String() string { return fmt.Sprintf("%x", k[:]) }
 type Keys struct{ all []derived }
 
 type derived struct {
-	id     KeyID
-	quote  []byte
-	seal   map[Purpose]cipher.AEAD
-	digest map[Purpose][]byte
+	id      KeyID
+	quote   []byte
+	journal []byte // seed of an Ed25519 key
+	seal    map[Purpose]cipher.AEAD
+	digest  map[Purpose][]byte
 }
 
 // NewKeys derives all keys from the platform keys. New values are sealed and digested with the
@@ -109,9 +112,10 @@ func derive(raw []byte) (derived, error) {
 		return out
 	}
 	d := derived{
-		quote:  expand(quotePurpose, chacha20poly1305.KeySize),
-		seal:   map[Purpose]cipher.AEAD{},
-		digest: map[Purpose][]byte{},
+		quote:   expand(quotePurpose, chacha20poly1305.KeySize),
+		journal: expand(journalPurpose, ed25519.SeedSize),
+		seal:    map[Purpose]cipher.AEAD{},
+		digest:  map[Purpose][]byte{},
 	}
 	copy(d.id[:], expand("key-id", len(d.id)))
 	for _, p := range purposes {
@@ -128,6 +132,15 @@ func (k *Keys) QuoteKeys() [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {
 		out[i] = bytes.Clone(d.quote)
+	}
+	return out
+}
+
+// JournalKeys returns the derived keys that sign the erasure journal, beginning with the one for a new journal.
+func (k *Keys) JournalKeys() []ed25519.PrivateKey {
+	out := make([]ed25519.PrivateKey, len(k.all))
+	for i, d := range k.all {
+		out[i] = ed25519.NewKeyFromSeed(d.journal)
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func TestJournalInBucket(t *testing.T) {
 	reveal(usable)
 
 	b.Put(t, "000000000003.json", []byte(`{}`))
-	reveal("unavailable journal_ahead")
+	reveal("unavailable journal_differs")
 	b.Remove(t, "000000000003.json")
 	reveal(usable)
 	b.Remove(t, "000000000002.json")

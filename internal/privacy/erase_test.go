@@ -305,16 +305,10 @@ func vaultWrappers(t *testing.T) *envelope.Wrappers {
 func TestJournalOfAnotherPlatform(t *testing.T) {
 	r := newRig(t)
 	lead := r.deliver(t, contact)
-	text, err := journal.Entry{
-		Platform: uuid.NewString(), Sequence: 1, At: r.Time.Now(), By: "operator", Reason: "legal", Leads: []string{id.Format(id.Lead, lead)},
-	}.Text()
-	if err == nil {
-		err = r.journal.Write(t.Context(), 1, text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.ReplayErasures(t.Context()); rejection(err) != "unavailable journal_differs" {
+	r.writeEntry(t, r.Platform.Keys.JournalKeys()[0], journal.Entry{
+		Platform: uuid.NewString(), Sequence: 1, Reason: "legal", Leads: []string{id.Format(id.Lead, lead)},
+	})
+	if _, err := replay(t, r.Service, true); rejection(err) != "unavailable journal_differs" {
 		t.Errorf("replay: got %s", rejection(err))
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_keys`); n != 1 {
@@ -340,7 +334,7 @@ func TestReplayErasesRestoredTables(t *testing.T) {
 			if _, err := r.VerifyErasures(t.Context()); rejection(err) != "unavailable not_erased" {
 				t.Errorf("verify: got %s", rejection(err))
 			}
-			if done, err := r.ReplayErasures(t.Context()); err != nil || done.Entries != 1 || done.Leads != 1 {
+			if done, err := replay(t, r.Service, false); err != nil || done.Entries != 1 || done.Leads != 1 {
 				t.Errorf("replay: got %+v, %v", done, err)
 			}
 			if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != 1 {
@@ -425,7 +419,7 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 		}, "unavailable journal_differs"},
 		"further entry": {func(t *testing.T, folder string) {
 			must(t, os.WriteFile(filepath.Join(folder, "000000000003.json"), []byte(`{}`), 0o600))
-		}, "unavailable journal_ahead"},
+		}, "unavailable journal_differs"},
 		"changed entry": {func(t *testing.T, folder string) {
 			must(t, os.WriteFile(filepath.Join(folder, "000000000001.json"), []byte(`{}`), 0o600))
 		}, "unavailable journal_differs"},
@@ -449,7 +443,7 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 			if _, err := s.VerifyErasures(t.Context()); err == nil {
 				t.Error("verify found no problem")
 			}
-			if _, err := s.ReplayErasures(t.Context()); err == nil {
+			if _, err := replay(t, s, true); err == nil {
 				t.Error("replay found no problem")
 			}
 		})

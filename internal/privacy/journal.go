@@ -1,8 +1,8 @@
 package privacy
 
 import (
-	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,9 +14,9 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
@@ -33,6 +33,8 @@ var (
 		"The erasure journal can be read but not written, so no leads can be erased. Ask an operator to check privacy.erasure_journal.")
 	errJournalDiffers = apperr.New(apperr.Unavailable, "journal_differs",
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
+	errJournalKey = apperr.New(apperr.Unavailable, "journal_key",
+		"The key of the erasure journal is not known. Ask an operator to check keys.platform_keys and privacy.erasure_journal_fingerprint.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
 		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
 	errPartlyPending = apperr.New(apperr.Unavailable, "erasure_partly_pending",
@@ -41,10 +43,11 @@ var (
 		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
 
-// entryHead identifies an entry in the database, without its text.
-type entryHead struct {
-	Sequence int64
-	Hash     []byte
+// inFile returns a copy of an error that names the file or object with an entry of the journal.
+func inFile(e *apperr.Error, sequence int64, cause error) error {
+	named := *e
+	named.Message += " File: " + journal.Name(sequence) + "."
+	return named.WithCause(cause)
 }
 
 // CheckJournal compares the last entry of the erasure journal with the database. If they differ, no
@@ -87,7 +90,13 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 	if last, err = s.lastEntry(s.db.Gorm.WithContext(ctx)); err != nil || end <= last.Sequence {
 		return err
 	}
-	return errJournalAhead
+	switch _, _, _, err := s.readNext(ctx, last); {
+	case errors.Is(err, journal.ErrNotFound):
+		return inFile(errJournalDiffers, end, errors.New("the entry before it is missing"))
+	case err != nil:
+		return err
+	}
+	return inFile(errJournalAhead, last.Sequence+1, nil)
 }
 
 // CheckJournalWrite checks that erasures can be written to the journal.
@@ -105,7 +114,7 @@ func (s *Service) CheckJournalWrite(ctx context.Context) error {
 
 // compare checks that an entry in the database is the same in the journal. If the journal does not
 // contain the entry, compare returns an error only if mustExist is true.
-func (s *Service) compare(ctx context.Context, e entryHead, mustExist bool) error {
+func (s *Service) compare(ctx context.Context, e journal.Head, mustExist bool) error {
 	if e.Sequence == 0 {
 		return nil
 	}
@@ -114,21 +123,61 @@ func (s *Service) compare(ctx context.Context, e entryHead, mustExist bool) erro
 	case errors.Is(err, journal.ErrNotFound) && !mustExist:
 		return nil
 	case errors.Is(err, journal.ErrNotFound):
-		return errJournalDiffers.WithCause(err)
+		return inFile(errJournalDiffers, e.Sequence, err)
 	case err != nil:
-		return errJournalUnavailable.WithCause(err)
-	case journal.HashOf(text) != journal.Hash(e.Hash):
-		return errJournalDiffers.WithCause(fmt.Errorf("entry %d has another hash", e.Sequence))
+		return inFile(errJournalUnavailable, e.Sequence, err)
+	case journal.HashOf(text) != e.Hash:
+		return inFile(errJournalDiffers, e.Sequence, errors.New("the entry is different in the database"))
 	}
 	return nil
 }
 
 // lastEntry returns the last of the entries that tx selects in the database. If there is none, the
 // sequence number of the result is 0.
-func (s *Service) lastEntry(tx *gorm.DB) (e entryHead, err error) {
-	err = tx.Model(&models.ErasureEntry{}).Select("sequence", "hash").Order("sequence DESC").Limit(1).Find(&e).Error
-	return e, postgres.Translate(err)
+func (s *Service) lastEntry(tx *gorm.DB) (last journal.Head, err error) {
+	var e models.ErasureEntry
+	err = tx.Select("sequence", "hash", "key").Order("sequence DESC").Limit(1).Find(&e).Error
+	last.Sequence, last.Key = e.Sequence, e.Key
+	copy(last.Hash[:], e.Hash)
+	return last, postgres.Translate(err)
 }
+
+// checkFirstKey returns errJournalKey unless the given public key, with which a journal begins, is the
+// platform's. It is known from the configured fingerprint, from the database or from the platform keys.
+func (s *Service) checkFirstKey(ctx context.Context, first ed25519.PublicKey) error {
+	if configured := s.settings.JournalFingerprint; configured != "" {
+		if configured == journal.Fingerprint(first) {
+			return nil
+		}
+		return inFile(errJournalKey, 1, errors.New("the journal begins with another key than privacy.erasure_journal_fingerprint"))
+	}
+	var e models.ErasureEntry
+	if err := s.db.Gorm.WithContext(ctx).Select("key").Where("sequence = 1").Limit(1).Find(&e).Error; err != nil {
+		return postgres.Translate(err)
+	}
+	known := first.Equal(ed25519.PublicKey(e.Key))
+	for _, key := range s.platform.JournalKeys() {
+		known = known || len(e.Key) == 0 && first.Equal(key.Public())
+	}
+	if !known {
+		return inFile(errJournalKey, 1, errors.New("the journal begins with an unknown key"))
+	}
+	return nil
+}
+
+// signer returns the key that signs the entry after the last one in the database.
+func (s *Service) signer(last journal.Head) (ed25519.PrivateKey, error) {
+	for _, key := range s.platform.JournalKeys() {
+		public := publicKey(key)
+		first := last.Sequence == 0 && (s.settings.JournalFingerprint == "" || s.settings.JournalFingerprint == journal.Fingerprint(public))
+		if first || public.Equal(last.Key) {
+			return key, nil
+		}
+	}
+	return nil, errJournalKey
+}
+
+func publicKey(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) } //nolint:forcetypeassert // always this type
 
 // platform returns the random id that identifies this platform in its journal.
 func platform(tx *gorm.DB) (p string, err error) {
@@ -148,7 +197,7 @@ func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string
 }
 
 // addEntryLike adds a pending entry for leads to the database, with the reason of the given entry. It
-// also copies whether consents are kept and, unless a user erases the leads, who erases them.
+// also copies whether consents are kept, a new key and, unless a user erases the leads, who erases them.
 func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, leads []uuid.UUID) error {
 	if err := lockErasures(tx); err != nil {
 		return err
@@ -161,15 +210,19 @@ func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, le
 	if err != nil {
 		return err
 	}
-	entry.Platform, entry.Sequence, entry.At = ours, last.Sequence+1, s.clock.Now().UTC()
-	copy(entry.Previous[:], last.Hash)
+	signer, err := s.signer(last)
+	if err != nil {
+		return err
+	}
+	entry.Platform, entry.Sequence, entry.Previous, entry.At = ours, last.Sequence+1, last.Hash, s.clock.Now().UTC()
+	if entry.Key == nil {
+		entry.Key = publicKey(signer)
+	}
 	if s.by.Staff != uuid.Nil {
 		entry.By = id.Format(id.Staff, s.by.Staff)
 	}
-	for _, lead := range leads {
-		entry.Leads = append(entry.Leads, id.Format(id.Lead, lead))
-	}
-	text, err := entry.Text()
+	entry.Leads = formatLeads(leads)
+	text, err := entry.Sign(signer)
 	if err != nil {
 		return err
 	}
@@ -178,10 +231,65 @@ func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, le
 	return store(tx, e, note, leads)
 }
 
+func formatLeads(leads []uuid.UUID) []string {
+	texts := make([]string, len(leads))
+	for i, lead := range leads {
+		texts[i] = id.Format(id.Lead, lead)
+	}
+	return texts
+}
+
+// ChangeJournalKey adds an entry to the journal, so that the next entries are signed with the key of the first
+// platform key. It reports whether they were signed with another key before. It does nothing if the journal has
+// no entries.
+//
+// Errors: Unavailable with the reason journal_key if the platform key of the last entry is not configured, and
+// those of CheckJournal and FinishErasures.
+func (s *Service) ChangeJournalKey(ctx context.Context) (changed bool, err error) {
+	if s.journal == nil {
+		return false, nil
+	}
+	if err := s.CheckJournal(ctx); err != nil {
+		return false, err
+	}
+	next := publicKey(s.platform.JournalKeys()[0])
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := lockErasures(tx); err != nil {
+			return err
+		}
+		last, err := s.lastEntry(tx)
+		changed = last.Sequence > 0 && !next.Equal(last.Key)
+		if err != nil || !changed {
+			return err
+		}
+		return s.addEntryLike(tx, journal.Entry{By: "operator", Reason: journal.ReasonKey, Key: next}, "", nil)
+	})
+	if err != nil || !changed {
+		return false, err
+	}
+	return true, s.FinishErasures(ctx)
+}
+
+// JournalKey returns the id of the platform key that the key of the journal is derived from. The result ok is
+// false if this platform key is not configured. The journal has no key until its first entry.
+func (s *Service) JournalKey(ctx context.Context) (key keyring.KeyID, ok bool, err error) {
+	last, err := s.lastEntry(s.db.Gorm.WithContext(ctx))
+	if err != nil || last.Sequence == 0 {
+		return key, err == nil, err
+	}
+	for i, signer := range s.platform.JournalKeys() {
+		if last.Key.Equal(signer.Public()) {
+			return s.platform.IDs()[i], true, nil
+		}
+	}
+	return key, false, nil
+}
+
 func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 	hash := journal.HashOf(text)
 	return models.ErasureEntry{
-		Sequence: e.Sequence, Hash: hash[:], Body: text, Reason: models.ErasureReason(e.Reason), RequestedAt: e.At, KeepsConsent: e.KeepsConsent,
+		Sequence: e.Sequence, Hash: hash[:], Body: text, Key: e.Key,
+		Reason: models.ErasureReason(e.Reason), RequestedAt: e.At, KeepsConsent: e.KeepsConsent,
 	}
 }
 
@@ -240,7 +348,7 @@ func (s *Service) FinishErasures(ctx context.Context) error {
 		}
 		switch err := s.journal.Write(ctx, next.Sequence, next.Body); {
 		case errors.Is(err, journal.ErrConflict):
-			return errJournalDiffers.WithCause(err)
+			return inFile(errJournalDiffers, next.Sequence, err)
 		case err != nil && after > 0: // earlier entries were carried out
 			return errPartlyPending.WithCause(err)
 		case err != nil:
@@ -293,14 +401,20 @@ func currencyCodes() string {
 	return "{" + strings.Join(codes, ",") + "}"
 }
 
+// leadsOfEntry returns the ids of the leads in an entry, in ascending order.
+func leadsOfEntry(tx *gorm.DB, sequence int64) (ids []uuid.UUID, err error) {
+	err = tx.Model(&models.Erasure{}).Where("sequence = ?", sequence).Order("lead_id").Pluck("lead_id", &ids).Error
+	return ids, err
+}
+
 func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// The leads of an entry can be in many partitions. The default limit is for requests of users.
 		if err := tx.Exec(`SET LOCAL statement_timeout = '1min'`).Error; err != nil {
 			return err
 		}
-		var ids []uuid.UUID
-		if err := tx.Model(&models.Erasure{}).Where("sequence = ?", sequence).Order("lead_id").Pluck("lead_id", &ids).Error; err != nil {
+		ids, err := leadsOfEntry(tx, sequence)
+		if err != nil {
 			return err
 		}
 		if err := lockLeads(tx, ids); err != nil {
@@ -315,54 +429,6 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 	})
 }
 
-// Replayed is the result of ReplayErasures.
-type Replayed struct {
-	Entries int   `json:"entries"` // that the database did not have, or whose leads were not erased
-	Leads   int64 `json:"leads"`   // in these entries
-}
-
-// ReplayErasures erases the leads that are in the journal but are not erased in the database. This is
-// necessary after an older backup of the database, or of some of its tables, has been restored. It can
-// be interrupted and called again.
-func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error) {
-	if s.journal == nil {
-		return done, errNoJournal
-	}
-	if err := s.FinishErasures(ctx); err != nil {
-		return done, err
-	}
-	for {
-		last, err := s.lastEntry(s.db.Gorm.WithContext(ctx))
-		if err != nil {
-			return done, err
-		}
-		if err := s.compare(ctx, last, true); err != nil {
-			return done, err
-		}
-		leads, err := s.replay(ctx, last)
-		if errors.Is(err, journal.ErrNotFound) {
-			if err := s.checkEnd(ctx, last.Sequence); err != nil {
-				return done, err
-			}
-			break
-		}
-		if err != nil {
-			return done, err
-		}
-		done.Entries++
-		done.Leads += int64(leads)
-	}
-	again, err := s.eraseAgain(ctx)
-	done.Entries += again.Entries
-	done.Leads += again.Leads
-	if err != nil || done.Entries == 0 {
-		return done, err
-	}
-	return done, audit.New(s.db, s.clock).LogDone(ctx, s.by, audit.Event{
-		Action: "erasures.replay", Kind: "platform", After: map[string]any{"entries": done.Entries, "leads": done.Leads},
-	})
-}
-
 // checkEnd is called if the journal does not contain the entry after the given sequence number. If the
 // journal contains an even later entry, an entry is missing, and checkEnd returns an error.
 func (s *Service) checkEnd(ctx context.Context, sequence int64) error {
@@ -370,79 +436,51 @@ func (s *Service) checkEnd(ctx context.Context, sequence int64) error {
 	case err != nil:
 		return errJournalUnavailable.WithCause(err)
 	case last > 0:
-		return errJournalDiffers.WithCause(fmt.Errorf("entry %d is missing, and the last one is %d", sequence+1, last))
+		return inFile(errJournalDiffers, last, errors.New("an entry before it is missing"))
 	}
 	return nil
 }
 
-// replay reads the journal entry that follows the entry last. It adds this entry to the database and
-// erases its leads.
-func (s *Service) replay(ctx context.Context, last entryHead) (leads int, err error) {
-	entry, text, err := s.readNext(ctx, last)
-	if err != nil {
-		return 0, err
-	}
-	ids, err := parseLeads(entry)
-	if err != nil {
-		return 0, err
-	}
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		e := newEntry(entry, text)
-		e.Actor = entry.By
-		if staff, err := id.Parse(id.Staff, entry.By); err == nil {
-			var known int64
-			if err := tx.Model(&models.Staff{}).Where("id = ?", staff).Count(&known).Error; err != nil {
-				return err
-			}
-			if known > 0 { // the user may have been created after the backup
-				e.StaffID = &staff
-			}
-		}
-		return store(tx, e, "", ids)
-	})
-	if err != nil {
-		return 0, postgres.Translate(err)
-	}
-	return len(ids), s.eraseLeads(ctx, entry.Sequence)
-}
-
 // readNext returns the journal entry that follows the entry last.
-func (s *Service) readNext(ctx context.Context, last entryHead) (e journal.Entry, text []byte, err error) {
+func (s *Service) readNext(ctx context.Context, last journal.Head) (e journal.Entry, text []byte, next journal.Head, err error) {
 	ours, err := platform(s.db.Gorm.WithContext(ctx))
 	if err != nil {
-		return e, nil, postgres.Translate(err)
+		return e, nil, last, postgres.Translate(err)
 	}
 	text, err = s.journal.Read(ctx, last.Sequence+1)
 	if errors.Is(err, journal.ErrNotFound) {
-		return e, nil, err
+		return e, nil, last, err
 	}
 	if err != nil {
-		return e, nil, errJournalUnavailable.WithCause(err)
+		return e, nil, last, inFile(errJournalUnavailable, last.Sequence+1, err)
 	}
-	var previous journal.Hash
-	copy(previous[:], last.Hash)
-	e, err = journal.Parse(text, ours, last.Sequence+1, previous)
+	e, next, err = last.Next(text, ours)
 	if err != nil {
-		return e, nil, errJournalDiffers.WithCause(err)
+		return e, nil, last, inFile(errJournalDiffers, last.Sequence+1, err)
 	}
-	return e, text, nil
+	if last.Sequence == 0 {
+		err = s.checkFirstKey(ctx, e.Key)
+	}
+	return e, text, next, err
 }
 
+// parseLeads returns the ids of the leads in an entry, in ascending order.
 func parseLeads(e journal.Entry) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(e.Leads))
 	for i, text := range e.Leads {
 		var err error
 		if ids[i], err = id.Parse(id.Lead, text); err != nil {
-			return nil, errJournalDiffers.WithCause(fmt.Errorf("entry %d: %w", e.Sequence, err))
+			return nil, inFile(errJournalDiffers, e.Sequence, err)
 		}
 	}
+	slices.SortFunc(ids, id.Compare)
 	return ids, nil
 }
 
 // notErasedSQL selects the entries that were carried out, but have leads that are not erased. This
 // happens if the tables of the leads were restored from a backup. $1 and $2
 // are the limits of the range of lead ids.
-const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures o WHERE o.sequence = e.sequence) AS leads
+const notErasedSQL = `SELECT DISTINCT e.sequence
 	FROM erasures e JOIN erasure_entries n USING (sequence)
 		LEFT JOIN leads l ON l.id = e.lead_id AND l.id >= $1 AND l.id < $2
 		LEFT JOIN lead_keys k ON k.lead_id = e.lead_id AND k.lead_id >= $1 AND k.lead_id < $2
@@ -455,11 +493,8 @@ const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures
 // notErasedTimeout limits how long the leads of one partition may be checked.
 const notErasedTimeout = "2min"
 
-// entryLeads is an entry with its number of leads.
-type entryLeads struct{ Sequence, Leads int64 }
-
-// notErased returns the entries with leads that are not erased, in order.
-func (s *Service) notErased(ctx context.Context) (all []entryLeads, err error) {
+// notErased returns the sequence numbers of the entries with leads that are not erased, in order.
+func (s *Service) notErased(ctx context.Context) (all []int64, err error) {
 	parts, err := postgres.Partitions(ctx, s.db.Pool, "leads", postgres.Period{})
 	if err != nil {
 		return nil, postgres.Translate(err)
@@ -473,7 +508,7 @@ func (s *Service) notErased(ctx context.Context) (all []entryLeads, err error) {
 			if err != nil {
 				return err
 			}
-			found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[entryLeads])
+			found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 			all = append(all, found...)
 			return err
 		})
@@ -481,37 +516,23 @@ func (s *Service) notErased(ctx context.Context) (all []entryLeads, err error) {
 			return nil, postgres.Translate(err)
 		}
 	}
-	slices.SortFunc(all, func(a, b entryLeads) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.Sort(all)
 	return slices.Compact(all), nil // the leads of an entry can be in several partitions
-}
-
-// eraseAgain erases the leads that are in an entry but are not erased.
-func (s *Service) eraseAgain(ctx context.Context) (done Replayed, err error) {
-	all, err := s.notErased(ctx)
-	if err != nil {
-		return done, err
-	}
-	for _, e := range all {
-		if err := s.eraseLeads(ctx, e.Sequence); err != nil {
-			return done, err
-		}
-		done.Entries++
-		done.Leads += e.Leads
-	}
-	return done, nil
 }
 
 // Verified is the result of VerifyErasures.
 type Verified struct {
 	Entries int64  `json:"entries"`
 	Head    string `json:"head"` // the hash of the last entry, in hexadecimal; "" if there is none
+	// Fingerprint is the fingerprint of the key with which the journal begins; "" if there is no entry.
+	Fingerprint string `json:"fingerprint"`
 }
 
-// VerifyErasures reads the whole journal. It checks that each entry follows the previous one and is the
-// same in the database, that no entry is missing, and that the leads of all entries are erased.
+// VerifyErasures reads the whole journal. It checks that each entry is signed, follows the previous one and is
+// the same in the database, that no entry is missing, and that the leads of all entries are erased.
 //
-// Errors: Unavailable with the reason journal_unavailable, journal_ahead, journal_differs, erasure_pending
-// or not_erased.
+// Errors: Unavailable with the reason journal_unavailable, journal_ahead, journal_differs, journal_key,
+// erasure_pending or not_erased.
 func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 	if s.journal == nil {
 		return v, errNoJournal
@@ -520,25 +541,26 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 	if err != nil {
 		return v, err
 	}
-	for head := (entryHead{}); head.Sequence < last.Sequence; v.Entries++ {
-		entry, text, err := s.readNext(ctx, head)
+	for head := (journal.Head{}); head.Sequence < last.Sequence; v.Entries++ {
+		entry, text, next, err := s.readNext(ctx, head)
 		if errors.Is(err, journal.ErrNotFound) {
 			return v, s.missing(ctx, head.Sequence+1)
 		}
 		if err != nil {
 			return v, err
 		}
-		hash := journal.HashOf(text)
-		head = entryHead{head.Sequence + 1, hash[:]}
-		v.Head = hash.String()
+		if head.Sequence == 0 {
+			v.Fingerprint = journal.Fingerprint(entry.Key)
+		}
+		head, v.Head = next, next.Hash.String()
 		var same int64
 		err = s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).
-			Where("sequence = ? AND hash = ? AND body = ?", head.Sequence, head.Hash, text).Count(&same).Error
+			Where("sequence = ? AND hash = ? AND key = ? AND body = ?", head.Sequence, head.Hash[:], []byte(head.Key), text).Count(&same).Error
 		if err != nil {
 			return v, postgres.Translate(err)
 		}
 		if same == 0 {
-			return v, errJournalDiffers.WithCause(fmt.Errorf("entry %d is different in the database", head.Sequence))
+			return v, inFile(errJournalDiffers, head.Sequence, errors.New("the entry is different in the database"))
 		}
 		if err := s.compareReceipts(ctx, entry); err != nil {
 			return v, err
@@ -552,7 +574,7 @@ func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 		return v, err
 	}
 	if len(notErased) > 0 {
-		return v, errNotErased.WithCause(fmt.Errorf("%d entries, the first is %d", len(notErased), notErased[0].Sequence))
+		return v, errNotErased.WithCause(fmt.Errorf("%d entries, the first is %d", len(notErased), notErased[0]))
 	}
 	return v, nil
 }
@@ -570,7 +592,7 @@ func (s *Service) compareReceipts(ctx context.Context, entry journal.Entry) erro
 			= ARRAY(SELECT lead FROM unnest(?::uuid[]) AS lead ORDER BY lead)`,
 		entry.Sequence, entry.Reason, entry.At, entry.KeepsConsent, staffOf(entry), entry.Sequence, array(ids)).Scan(&same).Error
 	if err == nil && !same {
-		err = errJournalDiffers.WithCause(fmt.Errorf("the receipts of entry %d are different in the database", entry.Sequence))
+		err = inFile(errJournalDiffers, entry.Sequence, errors.New("the receipts are different in the database"))
 	}
 	return postgres.Translate(err)
 }
@@ -590,5 +612,5 @@ func (s *Service) missing(ctx context.Context, sequence int64) error {
 	if erasedAt == nil {
 		return errPending
 	}
-	return errJournalDiffers.WithCause(fmt.Errorf("entry %d is missing", sequence))
+	return inFile(errJournalDiffers, sequence, journal.ErrNotFound)
 }

@@ -30,6 +30,8 @@ type Settings struct {
 	Purposes        string
 	Recipients      string
 	Retention       Retention // as configured
+
+	JournalFingerprint string // of the key with which the erasure journal begins; "" if it is not configured
 }
 
 // Service reads and erases personal data on behalf of a user, and erases it when its retention period has
@@ -45,6 +47,7 @@ type Service struct {
 	clock    clock.Clock
 	settings Settings
 	by       audit.Actor
+	readable *readable
 }
 
 // NewService returns a service. It decrypts contact records with keys, searches for people and seals exports
@@ -54,7 +57,7 @@ func NewService(
 ) *Service {
 	return &Service{
 		db: db, leads: leads.NewStore(db.Pool), reader: leads.NewReader(db, platform, c), files: blobstore.NewStore(db, platform, c),
-		keys: keys, platform: platform, journal: j, clock: c, settings: s, by: audit.Service,
+		keys: keys, platform: platform, journal: j, clock: c, settings: s, by: audit.Service, readable: &readable{},
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -265,7 +266,7 @@ func TestJournalAheadClosesRequests(t *testing.T) {
 	}
 	events := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events`) }
 	before := events()
-	must(t, r.journal.Write(ctx, 1, []byte(`{}`)))
+	r.writeEntry(t, r.Platform.Keys.JournalKeys()[0], journal.Entry{Sequence: 1, Leads: []string{}})
 	ann := leads.Person{Email: "ann.example@example.com"}
 	for name, call := range map[string]func() error{
 		"create": func() error {

@@ -510,7 +510,7 @@ func TestReplayKeepsConsents(t *testing.T) {
 	if err := node.RetainDaily(t.Context()); rejection(err) != "unavailable journal_ahead" {
 		t.Errorf("before the replay: got %s", rejection(err))
 	}
-	if done, err := node.ReplayErasures(t.Context()); err != nil || done.Entries != 2 {
+	if done, err := replay(t, node, false); err != nil || done.Entries != 2 {
 		t.Fatalf("replay: got %+v, %v", done, err)
 	}
 	for lead, want := range map[uuid.UUID]string{kept: "consent", whole: ""} {

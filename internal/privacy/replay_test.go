@@ -1,0 +1,371 @@
+package privacy_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// replay replays the journal. If eraseHeld is set, it confirms that leads under a legal hold are erased.
+func replay(t *testing.T, s *privacy.Service, eraseHeld bool) (privacy.Replayed, error) {
+	t.Helper()
+	plan, err := s.PlanReplay(t.Context())
+	if err != nil {
+		return privacy.Replayed{}, err
+	}
+	return s.ReplayErasures(t.Context(), plan, eraseHeld)
+}
+
+// writeEntry signs an entry and writes it to the journal. It sets the platform and the key if they are missing.
+func (r rig) writeEntry(t *testing.T, key ed25519.PrivateKey, e journal.Entry) {
+	t.Helper()
+	if e.Platform == "" {
+		e.Platform = testkit.Value[string](t, r.DB, `SELECT platform::text FROM erasure_journal`)
+	}
+	if e.Key == nil {
+		e.Key = key.Public().(ed25519.PublicKey)
+	}
+	e.At, e.By = r.Time.Now().UTC(), id.Format(id.Staff, r.user.Staff)
+	text, err := e.Sign(key)
+	if err == nil {
+		err = r.journal.Write(t.Context(), e.Sequence, text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// node returns a service on a database, with the given platform keys.
+func (r rig) node(t *testing.T, d *testkit.Database, s privacy.Settings, keys ...byte) *privacy.Service {
+	t.Helper()
+	return privacy.NewService(d.DB, r.Wrappers, testkit.PlatformKeys(t, keys...), r.journal, r.Time, s).By(r.user)
+}
+
+// stranger is a key that does not belong to the platform.
+func stranger() ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, ed25519.SeedSize))
+}
+
+// A user who can write to the journal, but has neither the database nor a platform key, can close personal data,
+// but cannot erase anything. The error names the file.
+func TestForgedEntriesEraseNothing(t *testing.T) {
+	r := newRig(t)
+	erased, lead := r.deliver(t, contact), r.deliver(t, contact)
+	receipt, err := r.erase(t, erased)
+	must(t, err)
+	mine := r.Platform.Keys.JournalKeys()[0].Public().(ed25519.PublicKey)
+	forged := func(edit func(*journal.Entry)) journal.Entry {
+		e := journal.Entry{Sequence: 2, Previous: receipt.Hash, Reason: "request", Leads: []string{id.Format(id.Lead, lead)}}
+		edit(&e)
+		return e
+	}
+	for name, tt := range map[string]struct {
+		file  string
+		write func(t *testing.T)
+	}{
+		"key of a stranger": {"000000000002.json", func(t *testing.T) { r.writeEntry(t, stranger(), forged(func(*journal.Entry) {})) }},
+		"key of the platform, signature of a stranger": {"000000000002.json", func(t *testing.T) {
+			r.writeEntry(t, stranger(), forged(func(e *journal.Entry) { e.Key = mine }))
+		}},
+		"signature of another entry": {"000000000002.json", func(t *testing.T) {
+			text, err := r.journal.Read(t.Context(), 1)
+			must(t, err)
+			var first journal.Entry
+			must(t, json.Unmarshal(text, &first))
+			e := forged(func(*journal.Entry) {})
+			e.Platform, e.At, e.By, e.Key, e.Signature = first.Platform, first.At, first.By, first.Key, first.Signature
+			text, err = json.Marshal(e)
+			must(t, err)
+			must(t, r.journal.Write(t.Context(), 2, text))
+		}},
+		"empty object far ahead": {"000000000099.json", func(t *testing.T) { must(t, r.journal.Write(t.Context(), 99, []byte(`{}`))) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.write(t)
+			defer func() { must(t, os.Remove(filepath.Join(r.folder, tt.file))) }()
+			_, revealed := r.reveal(t, lead)
+			_, replayed := replay(t, r.Service, true)
+			_, verified := r.VerifyErasures(t.Context())
+			for name, err := range map[string]error{"reveal": revealed, "replay": replayed, "verify": verified, "check": r.CheckJournal(t.Context())} {
+				if rejection(err) != "unavailable journal_differs" || !strings.Contains(apperr.As(err).Message, tt.file) {
+					t.Errorf("%s: got %v", name, err)
+				}
+			}
+		})
+	}
+	if email, err := r.reveal(t, lead); err != nil || email == "" {
+		t.Errorf("got %q, %v, want the address of the lead", email, err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM erasure_entries`); n != 1 {
+		t.Errorf("got %d entries, want 1", n)
+	}
+}
+
+// The entries after a backup are replayed if their keys were changed twice since. The restored database does not
+// know these keys.
+func TestReplayFollowsChangesOfKey(t *testing.T) {
+	r := newRig(t)
+	first, second, third := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, contact)
+	fourth := r.deliver(t, contact)
+	if _, err := r.erase(t, first); err != nil {
+		t.Fatal(err)
+	}
+	restored := r.backUpAndRestore(t)
+	erase := func(s *privacy.Service, lead uuid.UUID) {
+		t.Helper()
+		if _, err := s.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(want bool, keys ...byte) *privacy.Service {
+		t.Helper()
+		s := r.node(t, r.DB, privacy.Settings{}, keys...)
+		if changed, err := s.ChangeJournalKey(t.Context()); err != nil || changed != want {
+			t.Fatalf("changing the key: got %t, %v, want %t", changed, err, want)
+		}
+		return s
+	}
+	change(false, 1)
+	erase(change(true, 2, 1), second)
+	change(false, 2, 1)
+	erase(change(true, 3, 2), third)
+
+	older := r.node(t, restored, privacy.Settings{}, 3, 2, 1)
+	if err := older.CheckJournal(t.Context()); rejection(err) != "unavailable journal_ahead" || !strings.Contains(apperr.As(err).Message, "000000000002.json") {
+		t.Errorf("before the replay: got %v", err)
+	}
+	plan, err := older.PlanReplay(t.Context())
+	if err != nil || len(plan) != 4 {
+		t.Fatalf("got plan %+v, %v, want 4 entries", plan, err)
+	}
+	for i, leads := range [][]uuid.UUID{{}, {second}, {}, {third}} {
+		var want []string
+		for _, lead := range leads {
+			want = append(want, id.Format(id.Lead, lead))
+		}
+		if e := plan[i]; e.Sequence != int64(i+2) || !slices.Equal(e.Leads, want) || e.By != id.Format(id.Staff, r.user.Staff) || e.At.IsZero() {
+			t.Errorf("got %+v, want entry %d with %v", e, i+2, want)
+		}
+	}
+	if done, err := older.ReplayErasures(t.Context(), plan, false); err != nil || done != (privacy.Replayed{Entries: 4, Leads: 2}) {
+		t.Errorf("replay: got %+v, %v", done, err)
+	}
+	erase(older, fourth)
+	last := r.node(t, restored, privacy.Settings{}, 3)
+	if v, err := last.VerifyErasures(t.Context()); err != nil || v.Entries != 6 {
+		t.Errorf("verify without the older keys: got %+v, %v", v, err)
+	}
+	if key, known, err := last.JournalKey(t.Context()); err != nil || !known || key != testkit.PlatformKeys(t, 3).IDs()[0] {
+		t.Errorf("got key %s, %t, %v", key, known, err)
+	}
+	other := r.node(t, restored, privacy.Settings{}, 4)
+	if _, known, err := other.JournalKey(t.Context()); err != nil || known {
+		t.Errorf("with another platform key: the key is known: %t, %v", known, err)
+	}
+	if _, err := other.ChangeJournalKey(t.Context()); rejection(err) != "unavailable journal_key" {
+		t.Errorf("changing the key with another platform key: got %s", rejection(err))
+	}
+}
+
+// A backup from before the first erasure contains no key. The configured fingerprint, or a platform key, shows
+// that the journal is the platform's.
+func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	empty := r.backUpAndRestore(t)
+	if _, err := r.erase(t, lead); err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.VerifyErasures(t.Context())
+	must(t, err)
+	known := privacy.Settings{JournalFingerprint: v.Fingerprint}
+	unknown := privacy.Settings{JournalFingerprint: journal.Fingerprint(stranger().Public().(ed25519.PublicKey))}
+	for name, tt := range map[string]struct {
+		settings privacy.Settings
+		keys     []byte
+		want     string
+	}{
+		"nothing is known":                 {privacy.Settings{}, []byte{2}, "unavailable journal_key"},
+		"another fingerprint":              {unknown, []byte{2, 1}, "unavailable journal_key"},
+		"the fingerprint":                  {known, []byte{2}, "<nil>"},
+		"the platform key of the first":    {privacy.Settings{}, []byte{2, 1}, "<nil>"},
+		"the fingerprint and platform key": {known, []byte{1}, "<nil>"},
+	} {
+		if plan, err := r.node(t, empty, tt.settings, tt.keys...).PlanReplay(t.Context()); rejection(err) != tt.want || err == nil && len(plan) != 1 {
+			t.Errorf("%s: got %+v, %v, want %s", name, plan, err, tt.want)
+		}
+	}
+	if _, err := r.node(t, r.DB, unknown, 1).VerifyErasures(t.Context()); rejection(err) != "unavailable journal_key" {
+		t.Errorf("verify with another fingerprint: got %s", rejection(err))
+	}
+
+	// Someone replaces the whole journal.
+	must(t, os.Remove(filepath.Join(r.folder, "000000000001.json")))
+	r.writeEntry(t, stranger(), journal.Entry{Sequence: 1, Reason: "legal", Leads: []string{id.Format(id.Lead, lead)}})
+	for _, settings := range []privacy.Settings{{}, known} {
+		if _, err := replay(t, r.node(t, empty, settings, 1), true); rejection(err) != "unavailable journal_key" {
+			t.Errorf("replaced journal: got %s", rejection(err))
+		}
+	}
+	if n := testkit.Value[int](t, empty, `SELECT count(*) FROM lead_keys WHERE lead_id = $1`, lead); n != 1 {
+		t.Errorf("got %d keys, want 1", n)
+	}
+	if _, err := replay(t, r.node(t, empty, unknown, 1), true); err != nil {
+		t.Errorf("with the fingerprint of the replaced journal: got %v", err)
+	}
+}
+
+// The first entry is signed with the key whose fingerprint is configured, if the platform key has been replaced
+// before the first erasure.
+func TestFirstEntryHasConfiguredKey(t *testing.T) {
+	r := newRig(t)
+	settings := privacy.Settings{JournalFingerprint: journal.Fingerprint(testkit.PlatformKeys(t, 1).JournalKeys()[0].Public().(ed25519.PublicKey))}
+	erasure := privacy.Erasure{Lead: r.deliver(t, contact), Reason: models.EraseForLegal}
+	if _, err := r.node(t, r.DB, settings, 2).Erase(t.Context(), scope.System, erasure); rejection(err) != "unavailable journal_key" {
+		t.Errorf("without the key: got %s", rejection(err))
+	}
+	s := r.node(t, r.DB, settings, 2, 1)
+	if _, err := s.Erase(t.Context(), scope.System, erasure); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.VerifyErasures(t.Context()); err != nil || v.Fingerprint != settings.JournalFingerprint {
+		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+// A legal hold that was released after the backup is active again in the restored database. The user decides
+// whether the lead is erased.
+func TestReplayAsksAboutLegalHolds(t *testing.T) {
+	r := newRig(t)
+	held, other := r.deliver(t, contact), r.deliver(t, contact)
+	hold, err := r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: held, Reason: "case 7"})
+	must(t, err)
+	restored := r.backUpAndRestore(t)
+	must(t, r.ReleaseHold(t.Context(), scope.System, hold.ID))
+	for _, lead := range []uuid.UUID{other, held} {
+		if _, err := r.erase(t, lead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	older := r.node(t, restored, privacy.Settings{}, 1)
+	plan, err := older.PlanReplay(t.Context())
+	must(t, err)
+	if len(plan) != 2 || len(plan[0].Held) != 0 || !slices.Equal(plan[1].Held, []string{id.Format(id.Lead, held)}) {
+		t.Errorf("got plan %+v", plan)
+	}
+	if done, err := older.ReplayErasures(t.Context(), plan, false); rejection(err) != "conflict legal_hold" || done.Entries != 0 {
+		t.Errorf("without an answer: got %+v, %v", done, err)
+	}
+	if n := testkit.Value[int](t, restored, `SELECT count(*) FROM lead_keys`); n != 2 {
+		t.Errorf("got %d keys, want 2: nothing may be erased yet", n)
+	}
+	if done, err := older.ReplayErasures(t.Context(), plan, true); err != nil || done != (privacy.Replayed{Entries: 2, Leads: 2, Held: 1}) {
+		t.Errorf("replay: got %+v, %v", done, err)
+	}
+	type recorded struct {
+		Entry       int64
+		Leads, Held []string
+		Answer      bool `json:"erase_held"`
+	}
+	for i, lead := range []uuid.UUID{other, held} {
+		var got recorded
+		text := testkit.Value[string](t, restored, `SELECT after::text FROM audit_events WHERE action = 'erasures.replay' ORDER BY id OFFSET $1 LIMIT 1`, i)
+		must(t, json.Unmarshal([]byte(text), &got))
+		if got.Entry != int64(i+1) || !got.Answer || !slices.Equal(got.Leads, []string{id.Format(id.Lead, lead)}) || len(got.Held) != i {
+			t.Errorf("got audit event %s", text)
+		}
+	}
+	if _, err := older.VerifyErasures(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// If a legal hold may have unknown leads, because a platform key was replaced, the user is asked about all leads.
+// Otherwise the hold could keep personal data closed for ever.
+func TestReplayAsksAboutUnknownHolds(t *testing.T) {
+	r := newRig(t)
+	held, erased := r.deliver(t, contact), r.deliver(t, `"contact":{"email":"other@example.com"}`)
+	_, err := r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: held, Person: true, Reason: "case 7"})
+	must(t, err)
+	restored := r.backUpAndRestore(t)
+	if _, err := r.erase(t, erased); err != nil {
+		t.Fatal(err)
+	}
+	older := r.node(t, restored, privacy.Settings{}, 2, 1)
+	if _, err := replay(t, older, false); rejection(err) != "conflict legal_hold" {
+		t.Errorf("without an answer: got %s", rejection(err))
+	}
+	if done, err := replay(t, older, true); err != nil || done.Held != 1 {
+		t.Errorf("replay: got %+v, %v", done, err)
+	}
+	if err := older.CheckJournal(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// countingJournal counts the checks of the journal.
+type countingJournal struct {
+	journal.Store
+	checks atomic.Int64
+}
+
+func (c *countingJournal) Last(ctx context.Context, after int64) (int64, error) {
+	c.checks.Add(1)
+	return c.Store.Last(ctx, after)
+}
+
+// Many pages at once cost one check of the journal, which is repeated after a few seconds. If it fails, data is
+// closed, but only for these seconds.
+func TestCheckReadable(t *testing.T) {
+	r := newRig(t)
+	j := &countingJournal{Store: r.journal}
+	s := newService(r.DB, r.Platform, j)
+	load := func(want string, checks int64) {
+		t.Helper()
+		before := j.checks.Load()
+		var pages sync.WaitGroup
+		for range 20 {
+			page := s.By(r.user)
+			pages.Go(func() {
+				gone, cancel := context.WithCancel(context.Background())
+				cancel() // the result does not depend on the client
+				if err := page.CheckReadable(gone); rejection(err) != want {
+					t.Errorf("got %s, want %s", rejection(err), want)
+				}
+			})
+		}
+		pages.Wait()
+		if n := j.checks.Load() - before; n != checks {
+			t.Errorf("got %d checks, want %d", n, checks)
+		}
+	}
+	load("<nil>", 1)
+	load("<nil>", 0)
+	must(t, os.Rename(r.folder, r.folder+".gone"))
+	load("<nil>", 0)
+	r.Time.Advance(5 * time.Second)
+	load("unavailable journal_unavailable", 1)
+	must(t, os.Rename(r.folder+".gone", r.folder))
+	load("unavailable journal_unavailable", 0)
+	r.Time.Advance(5 * time.Second)
+	load("<nil>", 1)
+}
