@@ -77,16 +77,15 @@ type Options struct {
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
-		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners,
+		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Readable: o.Privacy.CheckReadable,
 		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients,
 	}, Routes(o))
 }
 
-// unlessErased rejects requests while the database may contain personal data that should have been
-// erased, for example because an old backup was restored.
-func unlessErased(p *privacy.Service, handle func(*web.Request) error) func(*web.Request) error {
+// unlessErased rejects requests while erasable data is hidden.
+func unlessErased(handle func(*web.Request) error) func(*web.Request) error {
 	return func(k *web.Request) error {
-		if err := p.CheckJournal(k.R.Context()); err != nil {
+		if err := k.CheckErasable(); err != nil {
 			return err
 		}
 		return handle(k)
@@ -140,7 +139,7 @@ func Routes(o Options) []web.Route {
 	)
 	for i, r := range all {
 		if r.Erasable {
-			all[i].Handle = unlessErased(o.Privacy, r.Handle)
+			all[i].Handle = unlessErased(r.Handle)
 		}
 	}
 	if o.Environment != "production" {

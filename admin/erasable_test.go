@@ -2,18 +2,38 @@ package admin_test
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
-// TestExportsWhileJournalIsAhead requests all routes that export personal data, before and after the erasure
-// journal contains an entry that the database does not.
+// putJournalAhead adds an entry to the erasure journal that the database does not contain.
+func putJournalAhead(t *testing.T, h *admintest.Console) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(h.Erasures, "000000000001.json"), []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.Time.Advance(10 * time.Second) // longer than a check is valid
+}
+
+// TestExportsWhileJournalIsAhead requests all routes that are closed, before and after the erasure journal
+// contains an entry that the database does not.
 func TestExportsWhileJournalIsAhead(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -28,7 +48,7 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.Status == http.StatusServiceUnavailable {
 				paths = append(paths, r.Path)
-				if !strings.Contains(p.Body, "pingpost erasures replay") {
+				if !strings.Contains(p.Body, "privacy.erasure_journal") || !strings.Contains(p.Body, "000000000001.json") {
 					t.Errorf("%s does not say what to do: %s", r.Path, p.Text())
 				}
 			}
@@ -39,18 +59,154 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 	if paths := closed(); paths != nil {
 		t.Errorf("before: %v are closed", paths)
 	}
-	if err := os.WriteFile(filepath.Join(h.Erasures, "000000000001.json"), []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	putJournalAhead(t, h)
 	want := []string{
 		"/payouts/exports",
 		"/payouts/exports/{id}/file",
 		"/payouts/ledger.csv",
 		"/payouts/runs/{id}/statements/{partner}/entries.csv",
+		"/privacy/disclosures/{id}/replace",
+		"/privacy/disclosures/{id}/replace",
 		"/privacy/requests/{id}/export.zip",
+		"/privacy/requests/{id}/identity",
+		"/privacy/requests/{id}/identity",
+		"/privacy/requests/{id}/leads.csv",
 		"/reconciliation/{id}/lines.csv",
 	}
 	if paths := closed(); !slices.Equal(paths, want) {
 		t.Errorf("got closed routes %v, want %v", paths, want)
+	}
+}
+
+// canaryText matches the erasable values in this test.
+var canaryText = regexp.MustCompile(`canary-[a-z]+`)
+
+// canaryPages returns the paths of the pages and exports that contain erasable values, and which ones. It requests
+// all GET routes, and the given further paths.
+func canaryPages(t *testing.T, h *admintest.Console, b *admintest.Client, objects map[string]string, partner string, more ...string) map[string][]string {
+	t.Helper()
+	for _, r := range admin.Routes(h.Options) {
+		if r.Method != http.MethodGet || r.Login != "" {
+			continue
+		}
+		object, longest := uuid.NewString(), 0
+		for start, of := range objects {
+			if strings.HasPrefix(r.Path, start) && len(start) > longest {
+				object, longest = of, len(start)
+			}
+		}
+		more = append(more, admintest.FillIn(strings.ReplaceAll(r.Path, "{partner}", partner), object))
+	}
+	found := map[string][]string{}
+	for _, path := range more {
+		p := b.Get(t, path)
+		if p.Status == http.StatusInternalServerError {
+			t.Errorf("%s: got 500: %s", path, p.Text())
+		}
+		for _, canary := range canaryText.FindAllString(p.Body, -1) {
+			if !slices.Contains(found[path], canary) {
+				found[path] = append(found[path], canary)
+			}
+		}
+	}
+	return found
+}
+
+// TestPagesWhileJournalIsAhead requests all pages and exports with an object whose erasable values are known. Once
+// the erasure journal contains an entry that the database does not, none of the values is shown.
+func TestPagesWhileJournalIsAhead(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithDeliveries(t)
+	b := c.SignedInEverywhere(t)
+	rows, _ := admintest.EveryFinding(c, t)
+	lead := strings.Split(rows[1], ",")[0]
+	leadID, err := id.Parse(id.Lead, lead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciliation := c.UploadPartnerFile(t, "harbour-leads", rows...)
+	form := c.ColumnForm(t, reconciliation)
+	c.Compare(t, reconciliation, form)
+	b.Post(t, reconciliation+"/save", url.Values{"version": {c.Version(t, reconciliation)}}).ExpectRedirect(t, reconciliation)
+	b.Post(t, reconciliation+"/lines/2/resolve", url.Values{"note": {"canary-resolution"}})
+	returned := b.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {"fraud"}, "evidence": {"canary-evidence"}}).ExpectCreated(t, "/payouts/returns/")
+	b.Post(t, returned+"/accept", url.Values{"answer": {"canary-answer"}})
+	by := c.Options.Privacy.By(testkit.Actor(t, c.Database, "fay@example.com"))
+	if _, err := by.Reveal(t.Context(), scope.System, privacy.Reveal{
+		Lead: leadID, Field: models.ContactEmail, Reason: models.RevealForOther, Note: "canary-reveal",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	request, err := by.CreateRequest(t.Context(), privacy.NewRequest{
+		Kind: models.RequestAccess, ReceivedOn: c.Time.Now().UTC().Truncate(24 * time.Hour), Leads: []uuid.UUID{leadID}, Reference: "canary-request",
+		Identity: privacy.Identity{Check: models.IdentityReply, Note: "canary-identity"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := testkit.Connect(t, c.RootURL)
+	for _, sql := range []string{
+		`SET session_replication_role = replica`, // these rows never change
+		`UPDATE leads SET transaction_id = 'canary-transaction', postcode = 'canary-postcode', quoted_postcode = 'canary-quoted',
+			partner_reference = 'canary-reference', sub_id = 'canary-sub' WHERE id = $1`,
+		`INSERT INTO disclosures (digest, text, partner_id, first_used_at) SELECT sha256('canary'), 'canary-disclosure', partner_id, received_at FROM leads WHERE id = $1`,
+		`INSERT INTO disclosure_uses (digest, lead_id) SELECT sha256('canary'), $1`,
+		`UPDATE consents SET disclosure_digest = sha256('canary'), form_cert_url = 'https://example.com/canary-certificate', third_party_lead_id = 'canary-party' WHERE lead_id = $1`,
+	} {
+		args := []any{leadID}
+		if !strings.Contains(sql, "$1") {
+			args = nil
+		}
+		if _, err := root.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	disclosure := testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM disclosures WHERE text = 'canary-disclosure'`)
+	partner := id.Format(id.Partner, c.Harbour().ID)
+	objects := map[string]string{
+		"/leads": lead, "/partners": partner, "/payouts/returns": strings.TrimPrefix(returned, "/payouts/returns/"),
+		"/privacy/requests": privacy.RequestID(request.ID), "/privacy/disclosures": privacy.DisclosureID(disclosure),
+		"/reconciliation": strings.TrimPrefix(reconciliation, "/reconciliation/"),
+	}
+	more := []string{"/partners/" + partner + "?tab=traffic", "/payouts?lead=" + lead, reconciliation + "?finding=amount_differs", reconciliation + "?finding=matched"}
+	open := canaryPages(t, c.Console, b, objects, partner, more...)
+	for path, want := range map[string][]string{
+		"/leads/" + lead: {"canary-answer", "canary-certificate", "canary-disclosure", "canary-party", "canary-postcode", "canary-quoted", "canary-reference", "canary-reveal", "canary-sub", "canary-transaction"},
+		"/leads":         {"canary-reference", "canary-sub"},
+		"/payouts":       {"canary-answer", "canary-reference", "canary-sub"},
+		returned:         {"canary-answer", "canary-evidence"},
+
+		"/payouts/ledger.csv":                      {"canary-answer", "canary-reference", "canary-sub"},
+		"/privacy/requests":                        {"canary-request"},
+		"/privacy/disclosures":                     {"canary-disclosure"},
+		web.DisclosureURL(disclosure):              {"canary-disclosure"},
+		web.DisclosureURL(disclosure) + "/replace": {"canary-disclosure"},
+		web.RequestURL(request.ID):                 {"canary-identity", "canary-request"},
+		web.RequestURL(request.ID) + "/identity":   {"canary-identity"},
+		reconciliation + "?finding=amount_differs": {"canary-resolution"},
+	} {
+		got := open[path]
+		slices.Sort(got)
+		for _, canary := range want {
+			if !slices.Contains(got, canary) {
+				t.Errorf("before, %s contains %q, want also %s", path, got, canary)
+			}
+		}
+	}
+	putJournalAhead(t, c.Console)
+	for path, canaries := range canaryPages(t, c.Console, b, objects, partner, more...) {
+		t.Errorf("%s contains %q", path, canaries)
+	}
+	for _, path := range []string{"/leads/" + lead, "/leads", "/payouts", returned, "/privacy/requests", web.DisclosureURL(disclosure), web.RequestURL(request.ID)} {
+		p := b.Get(t, path)
+		if p.Status != http.StatusOK || !slices.Contains(p.Codes(), "erasable_hidden") || !strings.Contains(p.Body, "000000000001.json") {
+			t.Errorf("%s: got %d with the notices %q", path, p.Status, p.Codes())
+		}
+	}
+	if p := b.Get(t, web.RequestURL(request.ID)); strings.Contains(p.Body, lead) {
+		t.Error("the page of a request contains the lead")
+	}
+	if p := b.Get(t, "/partners"); slices.Contains(p.Codes(), "erasable_hidden") {
+		t.Error("a page without erasable values has a notice")
 	}
 }

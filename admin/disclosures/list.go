@@ -41,7 +41,7 @@ func (h *Handlers) list(k *web.Request) error {
 	}
 	for _, d := range all {
 		v.Rows = append(v.Rows, view.Row{
-			Text: ui.Link{Label: startOf(d), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
+			Text: ui.Link{Label: k.Erasable(startOf(d)), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
 		})
 	}
 	var previous, next string

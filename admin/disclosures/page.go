@@ -36,8 +36,8 @@ func (h *Handlers) page(k *web.Request) error {
 	v := view.PageView{
 		Shell:   k.Shell("Disclosure text", allTexts),
 		Facts:   facts(k, d),
-		Text:    d.Text,
-		Digest:  hex.EncodeToString(d.Digest),
+		Text:    k.Erasable(d.Text),
+		Digest:  k.Erasable(hex.EncodeToString(d.Digest)),
 		Limited: !k.Scope.All(),
 		More:    d.MoreLeads || d.Leads > shownLeads,
 	}

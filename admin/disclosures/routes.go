@@ -20,7 +20,7 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: allTexts.URL, Needs: web.ReadDisclosures, Handle: h.list},
 		{Method: http.MethodGet, Path: one, Needs: web.ReadDisclosures, Handle: h.page},
-		{Method: http.MethodGet, Path: one + "/replace", Needs: web.ReplaceDisclosures, Handle: h.replacePage},
-		{Method: http.MethodPost, Path: one + "/replace", Needs: web.ReplaceDisclosures, Form: one + "/replace", Handle: h.replace},
+		{Method: http.MethodGet, Path: one + "/replace", Needs: web.ReplaceDisclosures, Erasable: true, Handle: h.replacePage},
+		{Method: http.MethodPost, Path: one + "/replace", Needs: web.ReplaceDisclosures, Form: one + "/replace", Erasable: true, Handle: h.replace},
 	}
 }

@@ -66,15 +66,15 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	v := view.DetailsView{
 		Shell:         k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads),
 		ID:            id.Format(id.Lead, l.ID),
-		TransactionID: l.TransactionID,
+		TransactionID: k.Erasable(l.TransactionID),
 		States:        stateLabels(erased, l.Sandbox, in(models.ReturnAccepted)),
 		ShowPrice:     mayReadPrice(k, l.PartnerID),
 		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
 		Received:      l.ReceivedAt,
 		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
 		Account:       l.Identifier,
-		Reference:     l.PartnerReference,
-		SubID:         l.SubID,
+		Reference:     k.Erasable(l.PartnerReference),
+		SubID:         k.Erasable(l.SubID),
 		Timeline:      h.leadTimeline(k, l),
 		Consent:       consentView(k, l, erased),
 		Contact: view.Contact{
@@ -84,7 +84,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 			ByPhone:      l.ByPhone,
 			PhoneFlagged: l.PhoneFlagged,
 			Country:      l.Country,
-			Postcode:     l.Postcode,
+			Postcode:     k.Erasable(l.Postcode),
 		},
 		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, noKey), Version: cmp.Or(l.KeyVersion, noKey), Sizes: l.Envelope},
 	}
@@ -150,7 +150,7 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 			Detail: "By " + r.Actor + ", " + privacy.Reasons.Label(r.Reason),
 		}
 		if r.Note != "" && (k.MayAt(web.RevealLeads, l.PartnerID) || k.MayAt(web.VerifyAudit, l.PartnerID)) {
-			step.Detail += ". " + r.Note
+			step.Detail += ". " + k.Erasable(r.Note)
 		}
 		v.Timeline = append(v.Timeline, step)
 	}
@@ -178,10 +178,10 @@ func consentView(k *web.Request, l leads.Details, erased bool) view.Consent {
 	v := view.Consent{
 		Acknowledged: c.Acknowledged,
 		Received:     c.ReceivedAt,
-		Disclosure:   sent(c.DisclosureText),
-		Recipient:    sent(c.RecipientHash),
-		Certificate:  sent(c.FormCertURL),
-		ThirdParty:   sent(c.ThirdPartyLeadID),
+		Disclosure:   k.Erasable(sent(c.DisclosureText)),
+		Recipient:    k.Erasable(sent(c.RecipientHash)),
+		Certificate:  k.Erasable(sent(c.FormCertURL)),
+		ThirdParty:   k.Erasable(sent(c.ThirdPartyLeadID)),
 		Missing:      "not sent",
 
 		DisclosureReplaced: web.TimeOf(l.Disclosure.ReplacedAt),

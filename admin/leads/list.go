@@ -126,8 +126,8 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			Hidden:   !mayReadPrice(k, l.PartnerID),
 			States:   stateLabels(l.State == models.LeadErased, l.Sandbox, l.Returned),
 
-			Reference: l.PartnerReference,
-			SubID:     l.SubID,
+			Reference: k.Erasable(l.PartnerReference),
+			SubID:     k.Erasable(l.SubID),
 		})
 	}
 	return rows

@@ -38,7 +38,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		row := view.Entry{
 			At:       e.OccurredAt,
 			Kind:     ui.Sentence(string(e.Kind)),
-			Note:     web.EntryNote(e),
+			Note:     web.EntryNote(k, e),
 			Amount:   e.Amount(),
 			RunState: string(e.RunState),
 		}
@@ -87,7 +87,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 	q = view.Quote{
 		Industry:   l.Industry,
 		Country:    l.QuotedCountry,
-		Postcode:   l.QuotedPostcode,
+		Postcode:   k.Erasable(l.QuotedPostcode),
 		NoPostcode: "none",
 		Urgency:    l.Urgency,
 		For:        l.QuotedFor,

@@ -61,9 +61,13 @@ func (h *Handlers) subIDs(k *web.Request, p models.Partner, within reporting.Ran
 	}
 	v := &view.SubIDs{More: report.More, TooMany: report.TooMany}
 	for _, f := range report.Rows {
+		leads := url.Values{"partner": {p.Slug}}
+		if k.CheckErasable() == nil {
+			leads.Set("sub_id", f.SubID)
+		}
 		v.Rows = append(v.Rows, view.SubIDRow{
-			SubID:      f.SubID,
-			URL:        "/leads?" + url.Values{"partner": {p.Slug}, "sub_id": {f.SubID}}.Encode(),
+			SubID:      k.Erasable(f.SubID),
+			URL:        "/leads?" + leads.Encode(),
 			Leads:      f.Leads,
 			Returns:    f.Returns,
 			ReturnRate: web.Share(f.Returns, f.Leads),

@@ -191,15 +191,15 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		Number:     e.ID,
 		At:         e.OccurredAt,
 		Kind:       ui.Sentence(string(e.Kind)),
-		Note:       web.EntryNote(e),
+		Note:       web.EntryNote(k, e),
 		By:         e.CreatedBy,
 		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
 		Identifier: e.Identifier,
 		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),
 		RunState:   string(e.RunState),
 		Amount:     e.Amount(),
-		Reference:  e.PartnerReference,
-		SubID:      e.SubID,
+		Reference:  k.Erasable(e.PartnerReference),
+		SubID:      k.Erasable(e.SubID),
 	}
 	if e.Kind == models.EntryReturn {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label

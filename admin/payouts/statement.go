@@ -105,10 +105,10 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 			Kind:    string(e.Kind),
 			Account: e.Identifier,
 			Amount:  e.Amount(),
-			Note:    web.EntryNote(e),
+			Note:    web.EntryNote(k, e),
 
-			Reference: e.PartnerReference,
-			SubID:     e.SubID,
+			Reference: k.Erasable(e.PartnerReference),
+			SubID:     k.Erasable(e.SubID),
 		}
 		if e.LeadID != nil {
 			one.Lead = id.Format(id.Lead, *e.LeadID)

@@ -213,10 +213,10 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 		LedgerAmount: amountIfAny(l.LedgerMinor, l.LedgerCurrency),
 		Received:     web.TimeOf(l.ReceivedAt),
 		Why:          findingReason(l),
-		Note:         l.Note,
+		Note:         k.Erasable(l.Note),
 		ResolvedBy:   l.ResolvedBy,
-		Reference:    l.Lead.PartnerReference,
-		SubID:        l.Lead.SubID,
+		Reference:    k.Erasable(l.Lead.PartnerReference),
+		SubID:        k.Erasable(l.Lead.SubID),
 		Resolved:     l.ResolvedAt,
 	}
 	if l.FileRow != nil {

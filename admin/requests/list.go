@@ -48,7 +48,7 @@ func (h *Handlers) list(k *web.Request) error {
 		v.Rows = append(v.Rows, view.Row{
 			ID:        requestLink(r.ID),
 			Kind:      ui.Sentence(kindLabels[r.Kind]),
-			Reference: r.Reference,
+			Reference: k.Erasable(r.Reference),
 			State:     state(k, r),
 			Leads:     r.Leads,
 			Received:  r.ReceivedOn,

@@ -43,14 +43,14 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		Kind:           ui.Sentence(kindLabels[r.Kind]),
 		Access:         r.Kind == models.RequestAccess,
 		Open:           r.Outcome == nil,
-		Reference:      r.Reference,
+		Reference:      k.Erasable(r.Reference),
 		Received:       r.ReceivedOn,
 		Due:            r.DueOn,
 		Extended:       web.TimeOf(r.ExtendedAt),
-		ExtendedReason: r.ExtensionReason,
+		ExtendedReason: k.Erasable(r.ExtensionReason),
 		CreatedBy:      r.CreatedBy,
 		CreatedAt:      r.CreatedAt,
-		OutcomeNote:    r.OutcomeNote,
+		OutcomeNote:    k.Erasable(r.OutcomeNote),
 		ClosedAt:       web.TimeOf(r.ClosedAt),
 		Found:          view.Found{Leads: r.Leads, Partners: r.Partners, Erased: r.Erased, CSV: web.RequestURL(r.ID) + "/leads.csv"},
 		MayWrite:       k.May(web.WriteRequests),
@@ -59,7 +59,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	}
 	if r.Identity != nil {
 		v.Identity = view.Identity{
-			Label: ui.Sentence(privacy.IdentityChecks.Label(*r.Identity)), Note: r.IdentityNote, By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
+			Label: ui.Sentence(privacy.IdentityChecks.Label(*r.Identity)), Note: k.Erasable(r.IdentityNote), By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
 		}
 	}
 	if r.ClosedBy != nil {
@@ -116,8 +116,8 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 		return err
 	}
 	for _, l := range rows {
-		link := ui.Link{Label: id.Format(id.Lead, l.LeadID)}
-		if k.MayAt(web.ReadLeads, l.PartnerID) {
+		link := ui.Link{Label: k.Erasable(id.Format(id.Lead, l.LeadID))}
+		if k.MayAt(web.ReadLeads, l.PartnerID) && k.CheckErasable() == nil {
 			link.URL = web.LeadURL(l.LeadID)
 		}
 		v.Found.Rows = append(v.Found.Rows, view.FoundLead{Lead: link, Partner: names.Of(l.PartnerID)})

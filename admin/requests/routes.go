@@ -27,7 +27,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: "/privacy/requests/new", Needs: web.WriteRequests, Handle: h.newPage},
 		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests, Creates: "/privacy/requests/{object}", Handle: h.create},
 		{Method: http.MethodGet, Path: one, Needs: web.ReadRequests, Handle: h.page},
-		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Handle: h.leadsCSV},
+		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true, Handle: h.leadsCSV},
 		{Method: http.MethodPost, Path: one + "/notices", Needs: web.WriteRequests, Handle: h.recordNotice},
 		{Method: http.MethodGet, Path: one + "/export", Needs: web.WriteRequests, Handle: h.exportPage},
 		{Method: http.MethodPost, Path: one + "/export", Needs: web.WriteRequests, Creates: one, ShownOnce: true, Long: true, Handle: h.export},
@@ -35,10 +35,12 @@ func (h *Handlers) Routes() []web.Route {
 	}
 	for _, s := range h.steps() {
 		path := one + "/" + s.name
+		erasable := s.name == "identity" // the form contains the note
 		all = append(all,
-			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Handle: s.page},
+			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Erasable: erasable, Handle: s.page},
 			web.Route{
-				Method: http.MethodPost, Path: path, Needs: web.WriteRequests, Form: path, Saves: s.saves, Handle: s.submit,
+				Method: http.MethodPost, Path: path, Needs: web.WriteRequests,
+				Form: path, Saves: s.saves, Erasable: erasable, Handle: s.submit,
 			})
 	}
 	return all

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -31,8 +32,9 @@ type Options struct {
 	Access      *snapshot.Holder[authz.Access]
 	Staff       *staff.Service
 	Audit       *audit.Log
-	Partners    *partners.Service     // for the slugs of partners
-	AccessLog   *httpserver.AccessLog // nil disables it
+	Partners    *partners.Service           // for the slugs of partners
+	Readable    func(context.Context) error // the reason why erasable data is hidden, or nil
+	AccessLog   *httpserver.AccessLog       // nil disables it
 	Metrics     *httpserver.Metrics
 	Clients     *httpserver.Clients
 }

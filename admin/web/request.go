@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/a-h/templ"
@@ -33,6 +34,8 @@ type Request struct {
 	restored        *staff.SavedForm   // the saved values of the page's form, or nil
 	logged          *httpserver.Record // for the access log and the metrics
 	responseWritten bool               // the response redirects to the object that an earlier submission created
+	readable        func() error       // the reason why erasable data is hidden, or nil
+	hidden          error              // the reason, if the response hides a value
 }
 
 // MaxForm is the maximum size of a form, in bytes.
@@ -70,6 +73,7 @@ func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Req
 		Now:     rec.Start,
 		logged:  rec,
 	}
+	k.readable = sync.OnceValue(func() error { return c.Readable(k.R.Context()) })
 	for _, p := range g.Params {
 		k.R.SetPathValue(p.Key, p.Value)
 	}
@@ -160,7 +164,8 @@ func (k *Request) Show(status int, page templ.Component) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		// The wrapper hides Flush. If templ flushed, even the smallest pages would be compressed.
-		if err := page.Render(ui.WithFormKey(r.Context(), k.FormKey()), struct{ io.Writer }{w}); err != nil {
+		ctx := ui.WithNotice(ui.WithFormKey(r.Context(), k.FormKey()), k.hiddenNotice())
+		if err := page.Render(ctx, struct{ io.Writer }{w}); err != nil {
 			k.console.Log.Debug("sending a page failed", "request_id", k.By.RequestID, "error", err.Error())
 		}
 	})).ServeHTTP(k.W, k.R)

@@ -69,7 +69,8 @@ func RunLink(k *Request, e payouts.Entry) ui.Link {
 }
 
 // EntryNote returns the note of a ledger entry. For a return, it starts with the return reason.
-func EntryNote(e payouts.Entry) string {
+func EntryNote(k *Request, e payouts.Entry) string {
+	e.Note = k.Erasable(e.Note)
 	if e.Kind == models.EntryReturn {
 		return ui.Sentence(e.NoteText())
 	}

@@ -2,16 +2,21 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -22,11 +27,13 @@ type original struct {
 	database *testkit.Database
 	env      []string
 	client   client
+	console  string // its origin
 }
 
 const (
 	staffEmail    = "fay@example.com"
 	staffPassword = "correct horse battery"
+	evidenceText  = "The consumer Quillfeather called"
 )
 
 // newOriginal starts a node with a partner and a user. The settings override those of onDatabase.
@@ -46,7 +53,7 @@ func newOriginal(t *testing.T, settings ...string) *original {
 	call(t, staffPassword+"\n", o.env, "staff", "create", staffEmail, "--role", "finance", "--role", "privacy", "--password-stdin").ok(t)
 	o.client = client{slug: "harbour", secret: secret.Secret}
 	node := o.serve(t, o.env)
-	o.client.origin = node.api
+	o.client.origin, o.console = node.api, node.admin
 	return o
 }
 
@@ -109,6 +116,21 @@ func (b browser) post(t *testing.T, path string, form url.Values) int {
 	return b.do(t, http.MethodPost, path, admintest.WithFormKey(form).Encode())
 }
 
+// page returns the HTML of a page.
+func (b browser) page(t *testing.T, path string) string {
+	t.Helper()
+	resp, err := b.Get(b.origin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: got %d, %v", path, resp.StatusCode, err)
+	}
+	return string(body)
+}
+
 func (b browser) do(t *testing.T, method, path, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, b.origin+path, strings.NewReader(body))
@@ -135,9 +157,19 @@ func TestErasuresInRestoredDatabases(t *testing.T) {
 	call(t, "", o.env, "lead", "erase", erasedBefore.id, "--reason", "request", "--yes").ok(t)
 	toPoint := o.server.BaseBackup(t, true) // the other leads are only in the archived WAL
 	erased, other := o.client.deliver(t), o.client.deliver(t)
+	user := signIn(t, o.console)
+	for path, form := range map[string]url.Values{
+		"/payouts/returns/new":          {"lead": {erased.id}, "reason": {"fraud"}, "evidence": {evidenceText}},
+		"/leads/" + erased.id + "/hold": {"reason": {"case 7"}},
+	} {
+		if status := user.post(t, path, form); status != http.StatusSeeOther {
+			t.Fatalf("%s: got %d", path, status)
+		}
+	}
 	o.server.RestorePoint(t, "before the erasure")
 	toBackup := o.server.BaseBackup(t, false)
 	dump := o.dump(t)
+	o.database.Exec(t, `UPDATE legal_holds SET released_at = now(), released_by = 'fay@example.com'`)
 	call(t, "", o.env, "lead", "erase", erased.id, "--reason", "request", "--yes").ok(t)
 
 	for name, restore := range map[string]func(t *testing.T) *testkit.Database{
@@ -192,9 +224,34 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	partner.origin = node.api
 	partner.deliver(t)
 
-	for _, want := range []privacy.Replayed{{Entries: 1, Leads: 1}, {}} {
-		if done := printed[privacy.Replayed](t, call(t, "", env, "erasures", "replay", "--json")); done != want {
+	// The pages show that data is hidden, and not the data.
+	returned := "/payouts/returns/" + id.Format(id.Return, testkit.Value[uuid.UUID](t, restored, `SELECT id FROM returns`))
+	hiding := func(path, text string) bool {
+		page := user.page(t, path)
+		if strings.Contains(page, `data-code="erasable_hidden"`) == strings.Contains(page, text) {
+			t.Errorf("%s contains %q and hides it, or neither", path, text)
+		}
+		return !strings.Contains(page, text)
+	}
+	for path, text := range map[string]string{returned: evidenceText, "/leads/" + erased: "SW1A", "/leads/" + other: "SW1A"} {
+		if !hiding(path, text) {
+			t.Errorf("%s contains %q", path, text)
+		}
+	}
+
+	call(t, "", env, "erasures", "replay").unconfirmed(t, erased, "000000000002.json", "operator")
+	if o := call(t, "", env, "erasures", "replay", "--yes"); o.code != 2 || !strings.Contains(o.stderr, "--erase-held") {
+		t.Errorf("replay of a lead under a legal hold: got %d %s", o.code, o.stderr)
+	}
+	for _, want := range []privacy.Replayed{{Entries: 1, Leads: 1, Held: 1}, {}} {
+		if done := printed[privacy.Replayed](t, call(t, "", env, "erasures", "replay", "--yes", "--erase-held", "--json")); done != want {
 			t.Errorf("replay: got %+v, want %+v", done, want)
+		}
+	}
+	testkit.Eventually(t, patience, "the page of the other lead shows its data again", func() bool { return !hiding("/leads/"+other, "SW1A") })
+	for path, text := range map[string]string{returned: evidenceText, "/leads/" + erased: "SW1A"} {
+		if page := user.page(t, path); strings.Contains(page, text) || strings.Contains(page, `data-code="erasable_hidden"`) {
+			t.Errorf("after the replay, %s contains %q, or hides it", path, text)
 		}
 	}
 	reveal(erased).rejected(t, "conflict/erased")
@@ -348,3 +405,67 @@ func execute(t *testing.T, name string, args ...string) {
 		t.Fatalf("%s: %v: %s", name, err, out)
 	}
 }
+
+// The key of the erasure journal moves to a new platform key together with everything else. The fingerprint that
+// the warnings show stays the same.
+func TestJournalKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	o := newOriginal(t)
+	const setting = "privacy.erasure_journal_fingerprint"
+	predicted := fingerprintIn(call(t, "", o.env, "config", "check").ok(t))
+	call(t, "", o.env, "lead", "erase", o.client.deliver(t).id, "--reason", "request", "--yes").ok(t)
+	verify := func(env []string, entries int64) privacy.Verified {
+		t.Helper()
+		v := printed[privacy.Verified](t, call(t, "", env, "erasures", "verify", "--json"))
+		if v.Entries != entries || v.Fingerprint != predicted {
+			t.Errorf("got %+v, want %d entries and the fingerprint %q", v, entries, predicted)
+		}
+		return v
+	}
+	verify(o.env, 1)
+	signs := func(env []string) string {
+		t.Helper()
+		for _, key := range printed[statusView](t, call(t, "", env, "keys", "status", "--json")).Platform {
+			if key.Journal {
+				return key.ID
+			}
+		}
+		return ""
+	}
+	both := append(o.env, "PINGPOST_PLATFORM_KEYS="+newKey+","+oldKey)
+	before := signs(both)
+	if before == "" || before != signs(o.env) {
+		t.Errorf("before: the journal is signed with %q", before)
+	}
+	for range 2 {
+		call(t, "", both, "keys", "reseal").ok(t)
+	}
+	verify(both, 2)
+	if after := signs(both); after == "" || after == before {
+		t.Errorf("after: the journal is signed with %q", after)
+	}
+	if missing := call(t, "", o.env, "keys", "status"); missing.code != 1 || !strings.Contains(missing.stderr, "erasure journal") {
+		t.Errorf("without the new platform key: got %d %s", missing.code, missing.stderr)
+	}
+
+	alone := append(o.env, "PINGPOST_PLATFORM_KEYS="+newKey)
+	for name, tt := range map[string]struct {
+		env  []string
+		want string
+	}{"old and new platform key": {both, predicted}, "new platform key": {alone, ""}} {
+		node, _ := serveReady(t, tt.env)
+		for place, text := range map[string]string{"config check": call(t, "", tt.env, "config", "check").ok(t), "serve": node.stdout.String()} {
+			if !strings.Contains(text, setting) || fingerprintIn(text) != tt.want {
+				t.Errorf("%s, %s: got the fingerprint %q, want %q", name, place, fingerprintIn(text), tt.want)
+			}
+		}
+	}
+	configured := append(both, "PINGPOST_PRIVACY_ERASURE_JOURNAL_FINGERPRINT="+predicted)
+	if text := call(t, "", configured, "config", "check").ok(t); strings.Contains(text, setting) {
+		t.Errorf("with the fingerprint: %s", text)
+	}
+	verify(configured, 2)
+}
+
+// fingerprintIn returns the fingerprint that a warning shows, or "" if there is none.
+func fingerprintIn(text string) string { return regexp.MustCompile(`[0-9a-f]{64}`).FindString(text) }

@@ -112,7 +112,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = notices(s.Notices).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = notices(withNotice(ctx, s.Notices)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -228,7 +228,7 @@ func StandalonePage(s Shell, wide bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = notices(s.Notices).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = notices(withNotice(ctx, s.Notices)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
