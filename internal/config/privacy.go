@@ -23,8 +23,8 @@ type Privacy struct {
 	ErasureJournal string
 
 	// The fingerprint of the key with which the erasure journal begins: 64 hexadecimal digits. It is needed to
-	// replay the journal in a backup from before the first erasure. `serve` and `config check` show the value
-	// while this setting is empty.
+	// replay the journal in a backup from before the first erasure if the platform key of that time is no longer
+	// configured. `serve` and `config check` show the value while this setting is empty.
 	ErasureJournalFingerprint string
 
 	// The origin of the service that stores the bucket, such as `https://s3.eu-central-1.amazonaws.com`. It
