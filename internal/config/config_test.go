@@ -86,6 +86,7 @@ payouts:
 privacy:
   reveals_per_day: 50
   erasure_journal: ""
+  erasure_journal_fingerprint: ""
   journal_endpoint: ""
   journal_region: "us-east-1"
   journal_access_key: ""
