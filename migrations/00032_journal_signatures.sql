@@ -1,5 +1,5 @@
 -- oldest program: 26
--- Entries of the erasure journal are signed (decision 68). Programs without signatures cannot erase leads. Entries
+-- Entries of the erasure journal are signed (decision 69). Programs without signatures cannot erase leads. Entries
 -- without a signature stay, but nothing can follow them.
 
 -- +goose Up
