@@ -32,8 +32,7 @@ func canariesIn(text string, canaries []string) (found []string) {
 // staffNotes returns the canaries in notes that must not identify the consumer.
 func staffNotes() []string { return slices.Sorted(maps.Keys(staffCanaries)) }
 
-// filesIn returns the names and contents of all files in a folder, except for the write-ahead log of Postgres.
-// Postgres overwrites the log later, and archived segments are backups.
+// filesIn returns the names and contents of all files in a folder.
 func filesIn(t *testing.T, folder string) string {
 	t.Helper()
 	var all strings.Builder
@@ -41,8 +40,6 @@ func filesIn(t *testing.T, folder string) string {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // removed since
-		case err == nil && d.Name() == "pg_wal":
-			return fs.SkipDir
 		case err != nil || !d.Type().IsRegular():
 			return err
 		}
@@ -60,7 +57,7 @@ func filesIn(t *testing.T, folder string) string {
 	return all.String()
 }
 
-// databaseFiles returns the files of Postgres, including its log.
+// databaseFiles returns the files of Postgres, including its log and its write-ahead log.
 func (w *watched) databaseFiles(t *testing.T) string {
 	t.Helper()
 	return filesIn(t, filepath.Dir(testkit.Value[string](t, w.database, `SELECT current_setting('data_directory')`)))
@@ -142,18 +139,34 @@ func (w *watched) checkAfter(t *testing.T) {
 			}
 		}
 	}
-	// See docs/how-to/erase-contact-data.md. A transaction that began before the erasure, such as an automatic
-	// ANALYZE, delays the removal.
+	// A transaction that began before the erasure, such as an automatic ANALYZE, delays the removal.
 	var files string
 	testkit.Eventually(t, patience, "the files of the database do not contain the data", func() bool {
-		w.database.Exec(t, "VACUUM FULL")
-		w.database.Exec(t, "CHECKPOINT")
+		for _, statement := range removalStatements(t) {
+			w.database.Exec(t, statement)
+		}
 		files = w.databaseFiles(t)
 		return canariesIn(files, erasedCanaries()) == nil
 	})
 	if found := canariesIn(files, notes); len(found) != len(notes) {
 		t.Errorf("the files of the database contain only the notes %v, so the search proves nothing", found)
 	}
+}
+
+// removalStatements returns the statements of the documentation that remove old versions of rows.
+func removalStatements(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/how-to/erase-contact-data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Remove old versions of rows")
+	_, block, found := strings.Cut(section, "```sql\n")
+	block, _, ended := strings.Cut(block, "```")
+	if !found || !ended {
+		t.Fatal("the documentation contains no statements")
+	}
+	return strings.FieldsFunc(block, func(r rune) bool { return r == '\n' })
 }
 
 func (w *watched) metrics(t *testing.T) string {
