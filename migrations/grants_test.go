@@ -34,6 +34,7 @@ var granted = map[string]string{
 	"consents":     "SELECT INSERT",
 	"lead_events":  "SELECT INSERT",
 	"lead_reveals": "SELECT INSERT",
+	"daily_access": "SELECT INSERT DELETE",
 	"erasures":     "SELECT INSERT",
 
 	"privacy_requests":        "SELECT INSERT DELETE",
@@ -115,6 +116,9 @@ var updatable = map[string]string{
 	"staff":           "email name status password_hash totp_sealed totp_at totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest",
 	"lead_keys":       "wrapped_key key_wrapper key_version body_digest answered_key",
+
+	"privacy_request_leads": "erased",
+	"daily_access":          "reveals lookups",
 
 	"jobs":            "state phase done total failure attempt river_job_id started_at heartbeat_at ended_at",
 	"files":           "complete size sha256",

@@ -74,11 +74,39 @@ type PrivacyRequest struct {
 	FileID          *uuid.UUID // the latest export, while it is stored
 }
 
-// PrivacyRequestLead is a lead that was found for a privacy request.
+// LeadMatch is how a lead was found for a privacy request.
+type LeadMatch string
+
+const (
+	MatchUnknown LeadMatch = "" // the request was created by an older program
+	MatchEmail   LeadMatch = "email"
+	MatchPhone   LeadMatch = "phone"
+	MatchBoth    LeadMatch = "both"
+	MatchID      LeadMatch = "id" // the user entered the lead's id
+)
+
+// LeadException is the reason why a user added a lead to a privacy request although it shares neither an email
+// address nor a phone number with the other leads.
+type LeadException string
+
+const (
+	ExceptionNone   LeadException = ""
+	ExceptionErased LeadException = "erased" // the lead was erased, so nothing can be compared
+	ExceptionProved LeadException = "proved" // the consumer proved that the lead is about them
+	ExceptionOther  LeadException = "other"  // explained in the note
+)
+
+// PrivacyRequestLead is a lead that was found for a privacy request, or that a user added.
 type PrivacyRequestLead struct {
-	RequestID uuid.UUID `gorm:"primaryKey"`
-	LeadID    uuid.UUID `gorm:"primaryKey"`
-	PartnerID uuid.UUID
+	RequestID     uuid.UUID `gorm:"primaryKey"`
+	LeadID        uuid.UUID `gorm:"primaryKey"`
+	PartnerID     uuid.UUID
+	Matched       LeadMatch
+	EmailNumber   int // 1 is the searched address or, if none was searched, the most frequent; 0 is unknown
+	PhoneNumber   int // the same for phone numbers
+	Exception     LeadException
+	ExceptionNote string // must not identify the consumer
+	Erased        bool   // by this request
 }
 
 // PrivacyRequestNotice records that a partner was notified of an erasure.

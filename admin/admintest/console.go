@@ -73,6 +73,9 @@ type Setup struct {
 // RevealsPerDay is how many contact fields a user may reveal per day.
 const RevealsPerDay = 5
 
+// LookupsPerDay is for how many email addresses and phone numbers a user may search per day.
+const LookupsPerDay = 100
+
 // NewConsole starts a console.
 func NewConsole(t *testing.T, k Setup) *Console {
 	t.Helper()
@@ -121,7 +124,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Payouts:       payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
 		RetentionDays: retention.Days{Sandbox: 7, Exports: 7, Requests: 365},
 		Privacy: privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{
-			RevealsPerDay: RevealsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
+			RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
 		}),
 		Reconcile:      reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:         prices.WithPolicy(k.Policy),

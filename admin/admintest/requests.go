@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 )
@@ -16,10 +15,14 @@ import (
 // there are no leads, nothing is found.
 func PrivacyRequest(t testing.TB, h *Console, leadIDs ...uuid.UUID) string {
 	t.Helper()
-	r, err := h.Options.Privacy.By(audit.Operator).CreateRequest(t.Context(), privacy.NewRequest{
+	n := privacy.NewRequest{
 		Kind: models.RequestAccess, ReceivedOn: h.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs,
-		Person: leads.Person{Email: "nothing-is-found@example.com"}, Identity: privacy.Identity{Check: models.IdentityReply},
-	})
+		Identity: privacy.Identity{Check: models.IdentityReply},
+	}
+	if len(leadIDs) == 0 {
+		n.Person.Email = "nothing-is-found@example.com"
+	}
+	r, err := h.Options.Privacy.By(audit.Operator).CreateRequest(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

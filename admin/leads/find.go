@@ -44,7 +44,14 @@ func (h *Handlers) findLead(k *web.Request) error {
 	switch {
 	case value == "" || !web.ValidText(value):
 	case by == byEmail || by == byPhone:
+		person := leads.Person{Email: value}
+		if by == byPhone {
+			person = leads.Person{Phone: value, Country: country}
+		}
 		if err = h.Privacy.CheckJournal(k.R.Context()); err != nil {
+			break
+		}
+		if err = h.Privacy.By(k.By).CountLookup(k.R.Context(), person); err != nil {
 			break
 		}
 		if by == byEmail {

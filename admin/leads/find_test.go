@@ -141,3 +141,16 @@ func TestJumpToLead(t *testing.T) {
 		admintest.ExpectNoPersonalData(t, "the page of a jump", p.Body)
 	}
 }
+
+// Searches by email address and phone number have a daily limit.
+func TestFindStopsAtDailyLimit(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	officer := b.SignedInAs(t, models.Privacy)
+	b.Exec(t, `INSERT INTO daily_access (staff_id, day, lookups) VALUES ($1, $2, $3)`, b.People[models.Privacy].ID, b.Time.Now().UTC(), admintest.LookupsPerDay-1)
+	search := url.Values{"by": {"email"}, "value": {"nobody@example.com"}}
+	officer.Post(t, "/leads/find", search).Expect(t, "the last search", http.StatusOK)
+	officer.Post(t, "/leads/find", search).Expect(t, "one too many", http.StatusTooManyRequests, `data-code="lookups_per_day"`)
+	lead, _ := b.Deliver(t, b.Harbour())
+	officer.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {lead}}).ExpectRedirect(t, "/leads/"+lead)
+}

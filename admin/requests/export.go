@@ -64,14 +64,20 @@ func (h *Handlers) download(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	file, _ := uuid.Parse(k.R.URL.Query().Get("file")) // without one, the latest file
-	archive, err := h.Privacy.By(k.By).OpenExport(k.R.Context(), r.ID, file)
+	file, err := uuid.Parse(k.R.URL.Query().Get("file"))
+	if err != nil && r.FileID != nil {
+		file = *r.FileID
+	}
+	s := h.Privacy.By(k.By)
+	archive, err := s.OpenExport(k.R.Context(), r.ID, file)
 	if err != nil {
 		return web.OrNotFound(err)
 	}
 	defer archive.Close()
 	return web.SendZIP(k, privacy.RequestID(r.ID), func(to io.Writer) error {
-		_, err := io.Copy(to, archive)
-		return err
+		if _, err := io.Copy(to, archive); err != nil {
+			return err
+		}
+		return s.RecordDownload(k.R.Context(), r.ID, file)
 	})
 }

@@ -77,9 +77,15 @@ func state(k *web.Request, r privacy.Request) view.State {
 	case r.Overdue(k.Now):
 		return view.State{Code: "overdue", Label: "overdue"}
 	case r.Outcome == nil:
-		return view.State{Code: "open", Label: "open"}
+		label := "open"
+		if r.Own > 0 {
+			label = "open, partly erased"
+		}
+		return view.State{Code: "open", Label: label}
 	case *r.Outcome == models.OutcomeErased && r.Pending > 0:
 		return view.State{Code: "erasing", Label: "erasing"}
+	case *r.Outcome == models.OutcomeNothingFound && r.Leads > 0:
+		return view.State{Code: string(*r.Outcome), Label: "already erased"}
 	}
 	return view.State{Code: string(*r.Outcome), Label: outcomeLabels[*r.Outcome]}
 }

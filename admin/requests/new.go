@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
@@ -55,7 +56,7 @@ func (h *Handlers) create(k *web.Request) error {
 		mistakes = append(mistakes, ui.FieldError{Field: "email", Message: "Enter the email address and the phone number again. One of them contains characters that are not valid."})
 	}
 	if n.Leads, err = leadIDs(f.Get("leads")); err != nil {
-		mistakes = append(mistakes, ui.FieldError{Field: "leads", Message: "Enter lead IDs. Each is ld_ followed by 26 letters and digits."})
+		mistakes = append(mistakes, ui.FieldError{Field: "leads", Message: noLeadIDs})
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
@@ -67,12 +68,15 @@ func (h *Handlers) create(k *web.Request) error {
 	})
 }
 
-// leadIDs parses lead ids that are separated by spaces, commas or line breaks.
+const noLeadIDs = "Enter lead IDs. Each is ld_ followed by 26 letters and digits."
+
+// leadIDs parses lead ids that are separated by spaces, commas or line breaks. It returns an Invalid error at the
+// field leads.
 func leadIDs(text string) (ids []uuid.UUID, err error) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == ',' || r == ';' }) {
 		lead, err := id.Parse(id.Lead, word)
 		if err != nil {
-			return nil, err
+			return nil, apperr.AtField(apperr.Invalid, "leads", apperr.InvalidValue, "leads", noLeadIDs)
 		}
 		if !slices.Contains(ids, lead) {
 			ids = append(ids, lead)

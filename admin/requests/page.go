@@ -52,10 +52,12 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		CreatedAt:      r.CreatedAt,
 		OutcomeNote:    k.Erasable(r.OutcomeNote),
 		ClosedAt:       web.TimeOf(r.ClosedAt),
-		Found:          view.Found{Leads: r.Leads, Partners: r.Partners, Erased: r.Erased, CSV: web.RequestURL(r.ID) + "/leads.csv"},
-		MayWrite:       k.May(web.WriteRequests),
-		CanExtend:      r.Outcome == nil && r.ExtendedAt == nil && !r.Overdue(k.Now),
-		Errors:         mistakes,
+		Found: view.Found{
+			Leads: r.Leads, Partners: r.Partners, Erased: r.Erased, Differ: r.Differ, AlreadyErased: r.AlreadyErased(), CSV: web.RequestURL(r.ID) + "/leads.csv",
+		},
+		MayWrite:  k.May(web.WriteRequests),
+		CanExtend: r.Outcome == nil && r.ExtendedAt == nil && !r.Overdue(k.Now),
+		Errors:    mistakes,
 	}
 	if r.Identity != nil {
 		v.Identity = view.Identity{
@@ -71,17 +73,27 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	if r.FileID != nil && v.MayWrite {
 		v.ExportURL = v.URL + "/export.zip"
 	}
+	if v.Open && v.MayWrite && r.Own == 0 {
+		v.Found.AddURL = v.URL + "/add"
+		if r.Leads > 0 {
+			v.Found.RemoveURL = v.URL + "/remove"
+		}
+	}
+	var held []uuid.UUID
 	if v.Open {
-		held, err := h.Privacy.HeldLeads(k.R.Context(), r.ID)
-		if err != nil {
+		var err error
+		if held, err = h.Privacy.HeldLeads(k.R.Context(), r.ID); err != nil {
 			return err
 		}
-		v.Found.Held = held
 	}
+	v.Found.Held = len(held)
 	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil {
 		v.Blocked = err.Message
-	} else if v.Found.Held > 0 && !v.Access {
-		v.Blocked = "Leads under a legal hold cannot be erased. Release the legal holds first, or reject the request because of legal claims."
+	} else if !v.Access && len(held) > 0 && len(held) == r.Left() {
+		v.Blocked = "All leads that are left are under a legal hold. They can be erased when the legal hold has been released."
+	}
+	if err := h.addHolds(k, held, &v); err != nil {
+		return err
 	}
 	if err := h.addLeads(k, r, &v); err != nil {
 		return err
@@ -116,11 +128,17 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 		return err
 	}
 	for _, l := range rows {
-		link := ui.Link{Label: k.Erasable(id.Format(id.Lead, l.LeadID))}
-		if k.MayAt(web.ReadLeads, l.PartnerID) && k.CheckErasable() == nil {
-			link.URL = web.LeadURL(l.LeadID)
+		row := view.FoundLead{
+			Lead: leadLink(k, l.LeadID, l.PartnerID), Partner: names.Of(l.PartnerID), Email: l.EmailNumber, Phone: l.PhoneNumber,
+			Match: ui.Option{Value: string(l.Matched), Label: matchLabels[l.Matched]},
 		}
-		v.Found.Rows = append(v.Found.Rows, view.FoundLead{Lead: link, Partner: names.Of(l.PartnerID)})
+		if l.Exception != models.ExceptionNone {
+			row.Exception = ui.Sentence(privacy.LeadExceptions.Label(l.Exception)) + "."
+			if l.ExceptionNote != "" {
+				row.Exception += " " + k.Erasable(l.ExceptionNote)
+			}
+		}
+		v.Found.Rows = append(v.Found.Rows, row)
 	}
 	for _, n := range notices {
 		v.Notices = append(v.Notices, view.Notice{
@@ -130,7 +148,49 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 	return nil
 }
 
-// leadsCSV sends the ids of the leads of a request, each with its partner.
+var matchLabels = map[models.LeadMatch]string{
+	models.MatchUnknown: "not recorded",
+	models.MatchEmail:   "email address",
+	models.MatchPhone:   "phone number",
+	models.MatchBoth:    "email address and phone number",
+	models.MatchID:      "lead ID",
+}
+
+// leadLink links to the page of a lead, if the user may see it.
+func leadLink(k *web.Request, lead, partner uuid.UUID) ui.Link {
+	link := ui.Link{Label: k.Erasable(id.Format(id.Lead, lead))}
+	if k.MayAt(web.ReadLeads, partner) && k.CheckErasable() == nil {
+		link.URL = web.LeadURL(lead)
+	}
+	return link
+}
+
+// addHolds adds the legal holds over the first of the leads that are under one.
+func (h *Handlers) addHolds(k *web.Request, held []uuid.UUID, v *view.RequestView) error {
+	if len(held) == 0 {
+		return nil
+	}
+	holds, err := h.Privacy.HoldsOver(k.R.Context(), held[:min(len(held), shownLeads)])
+	if err != nil {
+		return err
+	}
+	var partners []uuid.UUID
+	for _, l := range holds {
+		partners = append(partners, l.Partner)
+	}
+	names, err := web.NamesOfPartners(k, partners)
+	if err != nil {
+		return err
+	}
+	for _, l := range holds {
+		v.Found.Holds = append(v.Found.Holds, view.HeldLead{
+			Lead: leadLink(k, l.Lead, l.Partner), Partner: names.Of(l.Partner), Reason: l.Reason, By: l.PlacedBy, At: l.PlacedAt,
+		})
+	}
+	return nil
+}
+
+// leadsCSV sends the ids of the leads of a request, each with its partner and whether this request erased it.
 func (h *Handlers) leadsCSV(k *web.Request) error {
 	r, err := h.request(k)
 	if err != nil {
@@ -149,12 +209,16 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 		return err
 	}
 	return web.SendCSV(k, privacy.RequestID(r.ID), func(to io.Writer) error {
-		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner"})
+		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner", "erased"})
 		if err != nil {
 			return err
 		}
 		for _, l := range all {
-			if err := w.Write([]string{id.Format(id.Lead, l.LeadID), names.Of(l.PartnerID)}); err != nil {
+			erased := "no"
+			if l.Erased {
+				erased = "yes"
+			}
+			if err := w.Write([]string{id.Format(id.Lead, l.LeadID), names.Of(l.PartnerID), erased}); err != nil {
 				return err
 			}
 		}

@@ -67,6 +67,7 @@ func TestAccess(t *testing.T) {
 	if secret == "" || strings.Contains(r.officer.Get(t, at).Body, secret) {
 		t.Error("the passphrase is not shown, or shown again")
 	}
+	r.officer.Get(t, at).Expect(t, "before the download", http.StatusOK, `data-state="open"`, `data-export-ready`)
 	if file := r.officer.Get(t, at+"/export.zip"); file.Status != http.StatusOK || !strings.HasPrefix(file.Body, "PK") ||
 		!strings.Contains(file.Header.Get("Content-Disposition"), "pr_") {
 		t.Errorf("got %d %s", file.Status, file.Header)
@@ -99,12 +100,103 @@ func TestErasure(t *testing.T) {
 	partner := id.Format(id.Partner, r.Harbour().ID)
 	r.officer.Post(t, at+"/notices", url.Values{"partner": {partner}}).ExpectRedirect(t, at+"#notices")
 	r.officer.Get(t, at).Expect(t, "told", http.StatusOK, `data-state="told"`, "privacy@example.com")
-	if csv := r.officer.Get(t, at+"/leads.csv"); csv.Body != "\ufefflead_id,partner\n"+r.lead+",harbour-leads\n" {
+	if csv := r.officer.Get(t, at+"/leads.csv"); csv.Body != "\ufefflead_id,partner,erased\n"+r.lead+",harbour-leads,yes\n" {
 		t.Errorf("got %s", csv.Body)
 	}
 	r.officer.Get(t, "/leads/"+r.lead).Expect(t, "the lead", http.StatusOK, `data-erasure="done"`)
 	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).Expect(t, "erased again", http.StatusConflict, `data-code="request_closed"`)
 	r.CheckAuditLog(t)
+}
+
+// Leads of other people are rejected by ID, added with a reason, marked, and removed.
+func TestLeadsOfOtherPeople(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other, _ := r.Deliver(t, r.Harbour())
+	stranger := r.lead + " " + other
+	object, err := id.Parse(id.Lead, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Exec(t, `UPDATE leads SET email_digest = '\x01' WHERE id = $1`, object)
+	form := url.Values{"kind": {"access"}, "received_on": {r.Time.Now().Format(time.DateOnly)}, "leads": {stranger}}
+	p := r.officer.Post(t, "/privacy/requests/new", form)
+	p.Expect(t, "an unrelated lead", http.StatusUnprocessableEntity, `data-error="leads"`)
+	if n := strings.Count(p.Body, other); n != strings.Count(p.Body, r.lead)+1 && n < 2 {
+		t.Errorf("the error does not name the lead: %s", p.Text())
+	}
+	at := r.create(t, "access")
+	r.officer.Get(t, at+"/add").Expect(t, "the form", http.StatusOK, `name="exception"`)
+	added := url.Values{"leads": {other}}
+	r.officer.Post(t, at+"/add", added).Expect(t, "without a reason", http.StatusUnprocessableEntity, `data-error="exception"`, other)
+	r.officer.Post(t, at+"/add", url.Values{"leads": {"x"}}).Expect(t, "no ID", http.StatusUnprocessableEntity, `data-error="leads"`)
+	added.Set("exception", "proved")
+	r.officer.Post(t, at+"/add", added).ExpectRedirect(t, at)
+	r.officer.Get(t, at).Expect(t, "added", http.StatusOK, `data-leads="2"`, other, `data-exception`, `data-matched="id"`)
+	r.officer.Get(t, at+"/remove").Expect(t, "the form", http.StatusOK, `value="`+other+`"`)
+	r.officer.Post(t, at+"/remove", nil).Expect(t, "no lead", http.StatusUnprocessableEntity, `data-error="leads"`)
+	r.officer.Post(t, at+"/remove", url.Values{"leads": {other}}).ExpectRedirect(t, at)
+	if p := r.officer.Get(t, at); strings.Contains(p.Body, other) {
+		t.Error("the lead was not removed")
+	}
+	r.Exec(t, `UPDATE leads SET phone_digest = '\x02'`) // a shared phone number
+	at = r.officer.Post(t, "/privacy/requests/new", form).ExpectCreated(t, "/privacy/requests/pr_")
+	r.officer.Get(t, at).Expect(t, "a shared phone number", http.StatusOK, `data-differ="1"`, `data-state="differs_email"`)
+	r.CheckAuditLog(t)
+}
+
+// The warning before the daily limit of searches does not count as the submission of the form.
+func TestNewRequestAtWarning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Exec(t, `INSERT INTO daily_access (staff_id, day, lookups) VALUES ($1, $2, $3)`,
+		r.People[models.Privacy].ID, r.Time.Now().UTC(), admintest.LookupsPerDay*8/10-1)
+	r.officer.Post(t, "/privacy/requests/new", admintest.WithFormKey(url.Values{
+		"kind": {"access"}, "received_on": {r.Time.Now().Format(time.DateOnly)}, "email": {"ann@example.com"},
+	})).ExpectCreated(t, "/privacy/requests/pr_")
+	if n := r.Count(t, "audit_events", "action = 'lead.find_warning'"); n != 1 {
+		t.Errorf("got %d warnings, want 1", n)
+	}
+}
+
+// Leads under a legal hold are left, and the request says so.
+func TestErasureLeavesHeldLeads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, _ := r.Deliver(t, r.Harbour())
+	at := r.officer.Post(t, "/privacy/requests/new", url.Values{
+		"kind": {"erasure"}, "received_on": {r.Time.Now().Format(time.DateOnly)}, "leads": {r.lead + " " + held},
+	}).ExpectCreated(t, "/privacy/requests/pr_")
+	r.checkIdentity(t, at)
+	r.officer.Post(t, "/leads/"+held+"/hold", url.Values{"reason": {"case 7"}}).ExpectRedirect(t, "/leads/"+held)
+	r.officer.Get(t, at+"/erase").Expect(t, "the form", http.StatusOK, `data-left="1"`)
+	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
+	p := r.officer.Get(t, at)
+	p.Expect(t, "erased", http.StatusOK, `data-state="open"`, `data-leads="2"`, `data-erased="1"`, `data-held="1"`, `data-hold`, "case 7")
+	if strings.Contains(p.Body, at+`/erase"`) || strings.Contains(p.Body, at+`/remove"`) {
+		t.Error("the page offers to erase held leads, or to remove leads after an erasure")
+	}
+}
+
+// A request over leads that are already erased says so, and notifies no one.
+func TestRequestForErasedLeads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.officer.Post(t, "/leads/"+r.lead+"/erase", url.Values{"reason": {"complaint"}, "proof": {admintest.Password}}).ExpectRedirect(t, "/leads/"+r.lead)
+	at := r.create(t, "erasure")
+	r.checkIdentity(t, at)
+	p := r.officer.Get(t, at)
+	p.Expect(t, "the request", http.StatusOK, `data-already-erased`, `data-erased="1"`)
+	if strings.Contains(p.Body, at+`/erase"`) {
+		t.Error("the page offers an erasure")
+	}
+	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).Expect(t, "erased again", http.StatusConflict, `data-code="already_erased"`)
+	r.officer.Post(t, at+"/close", url.Values{"outcome": {"nothing_found"}}).ExpectRedirect(t, at)
+	p = r.officer.Get(t, at)
+	p.Expect(t, "closed", http.StatusOK, `data-state="nothing_found"`)
+	if strings.Contains(p.Body, `data-state="not_told"`) {
+		t.Error("the page lists partners to notify")
+	}
 }
 
 func TestErasureWithLegalHold(t *testing.T) {

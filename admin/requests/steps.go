@@ -3,12 +3,15 @@ package requests
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/a-h/templ"
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
@@ -23,7 +26,7 @@ type step struct {
 	stepUp web.StepUpRule
 	saves  []string // for Route.Saves
 	show   func(view.StepView) templ.Component
-	fill   func(k *web.Request, r privacy.Request, v *view.StepView)
+	fill   func(k *web.Request, r privacy.Request, v *view.StepView) error
 	do     func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
 }
 
@@ -32,7 +35,7 @@ func (h *Handlers) steps() []*step {
 		{
 			h: h, name: "identity",
 			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"},
-			fill: func(k *web.Request, r privacy.Request, v *view.StepView) {
+			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
 				for _, one := range privacy.IdentityChecks {
 					v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
 				}
@@ -41,6 +44,7 @@ func (h *Handlers) steps() []*step {
 					chosen, v.Text = string(*r.Identity), r.IdentityNote
 				}
 				v.Options = web.SelectOption(v.Options, chosen)
+				return nil
 			},
 			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
@@ -48,8 +52,22 @@ func (h *Handlers) steps() []*step {
 			},
 		},
 		{
+			h: h, name: "add",
+			title: "Add leads", show: view.AddLeads, fill: fillAdd, do: addLeads,
+		},
+		{
+			h: h, name: "remove",
+			title: "Remove leads", show: view.RemoveLeads, fill: h.fillRemove, do: removeLeads,
+		},
+		{
 			h: h, name: "erase",
 			title: "Erase data", show: view.Erase, stepUp: web.StepUpAlways,
+			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
+				held, err := h.Privacy.HeldLeads(k.R.Context(), r.ID)
+				v.Held = len(held)
+				v.Leads -= v.Held
+				return err
+			},
 			do: func(ctx context.Context, s *privacy.Service, _ *web.Request, request uuid.UUID) error {
 				return s.EraseRequest(ctx, request)
 			},
@@ -57,8 +75,9 @@ func (h *Handlers) steps() []*step {
 		{
 			h: h, name: "extend",
 			title: "Extend deadline", show: view.Extend,
-			fill: func(_ *web.Request, r privacy.Request, v *view.StepView) {
+			fill: func(_ *web.Request, r privacy.Request, v *view.StepView) error {
 				v.Until = privacy.ExtendedDeadline(r.ReceivedOn)
+				return nil
 			},
 			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
 				return s.Extend(ctx, request, k.R.PostForm.Get("reason"))
@@ -77,10 +96,59 @@ func (h *Handlers) steps() []*step {
 	}
 }
 
-func fillClose(k *web.Request, r privacy.Request, v *view.StepView) {
+func fillAdd(k *web.Request, _ privacy.Request, v *view.StepView) error {
+	for _, e := range privacy.LeadExceptions {
+		v.Options = append(v.Options, web.ReasonOption(string(e.Code), e.Label))
+	}
 	f := k.R.PostForm
-	if r.Leads == 0 {
+	v.Options, v.LeadIDs = web.SelectOption(v.Options, f.Get("exception")), f.Get("leads")
+	return nil
+}
+
+func addLeads(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+	f := k.R.PostForm
+	ids, err := leadIDs(f.Get("leads"))
+	if err != nil {
+		return err
+	}
+	return s.AddLeads(ctx, request, privacy.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
+}
+
+// fillRemove offers the leads that the page of the request lists.
+func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepView) error {
+	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
+	if err != nil {
+		return err
+	}
+	for _, l := range rows {
+		lead := id.Format(id.Lead, l.LeadID)
+		label := lead + ", found by " + matchLabels[l.Matched]
+		if l.EmailNumber > 1 {
+			label += ", another email address"
+		}
+		if l.PhoneNumber > 1 {
+			label += ", another phone number"
+		}
+		v.Options = append(v.Options, ui.Option{Value: lead, Label: label, Selected: slices.Contains(k.R.PostForm["leads"], lead)})
+	}
+	return nil
+}
+
+func removeLeads(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+	ids, err := leadIDs(strings.Join(k.R.PostForm["leads"], " "))
+	if err != nil {
+		return err
+	}
+	return s.RemoveLeads(ctx, request, ids)
+}
+
+func fillClose(k *web.Request, r privacy.Request, v *view.StepView) error {
+	f := k.R.PostForm
+	switch {
+	case r.Leads == 0:
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was informed"})
+	case r.Kind == models.RequestErasure && r.AlreadyErased():
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased, and the consumer was informed"})
 	}
 	v.Options = web.SelectOption(append(v.Options,
 		ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"},
@@ -91,6 +159,7 @@ func fillClose(k *web.Request, r privacy.Request, v *view.StepView) {
 		v.Grounds = append(v.Grounds, ui.Option{Value: string(g.Ground), Label: ui.Sentence(g.Label)})
 	}
 	v.Grounds = web.SelectOption(v.Grounds, f.Get("ground"))
+	return nil
 }
 
 // page shows the form. If the request is closed, it goes back to the request.
@@ -131,7 +200,9 @@ func (s *step) submit(k *web.Request) error {
 func (s *step) render(k *web.Request, r privacy.Request, shown web.Rejected) error {
 	v := s.h.stepView(k, r, s.name, s.title, shown)
 	if s.fill != nil {
-		s.fill(k, r, &v)
+		if err := s.fill(k, r, &v); err != nil {
+			return err
+		}
 	}
 	return k.Show(shown.Status, s.show(v))
 }
@@ -143,8 +214,11 @@ func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title strin
 		Action:  web.RequestURL(r.ID) + "/" + name,
 		Request: requestLink(r.ID),
 		Text:    f.Get("note") + f.Get("reason"), // no form has both
-		Leads:   r.Leads - r.Erased - r.Pending,
+		Leads:   r.Left(),
+		Differ:  r.Differ,
 		StepUp:  shown.StepUp,
 		Errors:  shown.Errors,
+
+		NoController: !h.Privacy.NamesController(),
 	}
 }

@@ -101,6 +101,7 @@ func personFind() *cobra.Command {
 type requestFlags struct {
 	*termFlags
 	identity, note, reference, received string
+	differing                           bool  // continue although leads may be about several people
 	yes                                 *bool // the flag --yes of an erasure; nil for an export
 }
 
@@ -110,6 +111,7 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 		list(privacy.IdentityChecks))
 	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
 	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
+	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue although some leads have another email address or phone number than the others")
 	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
 	return f
 }
@@ -165,6 +167,10 @@ func (f *requestFlags) run(
 			return fmt.Errorf("nothing was erased, because there are now %s. Check the privacy request in the console",
 				counted(int64(r.Leads), "lead"))
 		}
+		if r.Differ > 0 && !f.differing {
+			return fmt.Errorf("nothing was exported or erased, because %s may be about another person: the email address or phone number is another one than that of the others. "+
+				"Check the leads of the privacy request in the console and continue there, or use --include-differing", counted(int64(r.Differ), "lead"))
+		}
 		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"
 		if r.Leads > 0 {
 			if view, text, err = fulfil(s, r); err != nil {
@@ -198,6 +204,7 @@ func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.
 type requestView struct {
 	Request    string        `json:"request"`
 	Leads      int           `json:"leads"`
+	Held       int           `json:"held,omitempty"` // left, because they are under a legal hold
 	Passphrase string        `json:"passphrase,omitempty"`
 	Receipts   []erasureView `json:"receipts,omitempty"`
 }
@@ -235,13 +242,16 @@ func personExport() *cobra.Command {
 				return nil, "", err
 			}
 			written = true
+			if !s.NamesController() {
+				fmt.Fprintln(c.ErrOrStderr(), "The export does not name the company that is responsible for the data. Set privacy.controller.")
+			}
 			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
 		}, *asJSON)
 	}
 	return c
 }
 
-// saveExport writes the export of a request to a file.
+// saveExport writes the export of a request to a file, and closes the request.
 func saveExport(ctx context.Context, s *privacy.Service, request, file uuid.UUID, to *os.File) error {
 	archive, err := s.OpenExport(ctx, request, file)
 	if err != nil {
@@ -251,7 +261,10 @@ func saveExport(ctx context.Context, s *privacy.Service, request, file uuid.UUID
 	if _, err := io.Copy(to, archive); err != nil {
 		return err
 	}
-	return to.Close()
+	if err := to.Close(); err != nil {
+		return err
+	}
+	return s.RecordDownload(ctx, request, file)
 }
 
 func personErase() *cobra.Command {
@@ -281,9 +294,17 @@ func personErase() *cobra.Command {
 					pending++
 				}
 			}
+			after, err := s.Request(c.Context(), r.ID)
+			if err != nil {
+				return nil, "", err
+			}
+			v.Held = after.Left()
 			text := fmt.Sprintf("Erased %s.\n", counted(int64(len(receipts)-pending), "lead"))
 			if pending > 0 {
 				text += fmt.Sprintf("The nodes erase %s more in the background.\n", counted(int64(pending), "lead"))
+			}
+			if v.Held > 0 {
+				text += fmt.Sprintf("Left %s under a legal hold. The privacy request stays open.\n", counted(int64(v.Held), "lead"))
 			}
 			return v, text, nil
 		}, *asJSON)

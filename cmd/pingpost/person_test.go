@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +56,21 @@ func personCommands(t *testing.T, p *platform) {
 	}
 	if _, err := os.Stat(empty); err == nil {
 		t.Error("an export of nothing leaves a file")
+	}
+
+	household := func(email string) {
+		_, _, answer := p.partner(0).send(t, "ping", `{"industry":"plumber","postcode":"SW1A 1AA"}`, false)
+		body := fmt.Sprintf(`{"transactionId":%q,"contact":{"email":%q,"phone":"020 7946 0555"},"consent":{"acknowledged":true}}`, member(t, answer, "transactionId"), email)
+		if status, _, answer := p.partner(0).send(t, "post", body, true); status != http.StatusOK {
+			t.Fatalf("post: got %d %s", status, answer)
+		}
+	}
+	household("one@example.com")
+	household("two@example.com")
+	shared := []string{"export", "--by", "phone", "--identity", "call", "--output", filepath.Join(folder(t), "shared.zip")}
+	person("+442079460555", shared...).fails(t, 1, "--include-differing")
+	if both := printed[requestView](t, person("+442079460555", append(shared, "--include-differing", "--json")...)); both.Leads != 2 {
+		t.Errorf("got %+v", both)
 	}
 
 	unconfirmed := person(personal, "erase", "--identity", "document")

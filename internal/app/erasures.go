@@ -101,7 +101,7 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 func PrivacySettings(cfg *config.Config) privacy.Settings {
 	p, r := cfg.Privacy, cfg.Retention
 	return privacy.Settings{
-		RevealsPerDay: p.RevealsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
+		RevealsPerDay: p.RevealsPerDay, LookupsPerDay: p.LookupsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
 		JournalFingerprint: p.ErasureJournalFingerprint,
 		Controller:         p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
 		Retention: privacy.Retention{

@@ -85,6 +85,7 @@ payouts:
   return_days: 30
 privacy:
   reveals_per_day: 50
+  lookups_per_day: 200
   erasure_journal: ""
   erasure_journal_fingerprint: ""
   journal_endpoint: ""

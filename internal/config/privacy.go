@@ -11,10 +11,16 @@ import (
 // Privacy holds the settings of the section `privacy`. These settings determine how staff handle
 // consumers' personal data.
 type Privacy struct {
-	// How many fields of contact records each user may view per day (UTC), `1` to `10000`. All uses of
-	// `pingpost lead reveal`, on any machine, together count as one user. When a user reaches 80% of the
-	// limit, a warning is added to the audit log.
+	// How many fields of contact records each user may view per day (UTC), `1` to `10000`. Each contact record
+	// in an export for a consumer or in an evidence pack counts as one. An export that exceeds the limit needs a
+	// second user. All uses of the command line, on any machine, together count as one user. When a user reaches
+	// 80% of the limit, a warning is added to the audit log.
 	RevealsPerDay int
+
+	// For how many email addresses and phone numbers each user may search per day (UTC), `1` to `100000`.
+	// Searches for leads and for privacy requests count. All uses of the command line, on any machine, together
+	// count as one user. When a user reaches 80% of the limit, a warning is added to the audit log.
+	LookupsPerDay int
 
 	// The erasure journal: the absolute path of a folder, or `s3://BUCKET/PREFIX` for an S3-compatible
 	// bucket. The journal lists the erased leads, without personal data. All nodes must share it, and it
@@ -60,6 +66,7 @@ type Privacy struct {
 func defaultPrivacy() Privacy {
 	return Privacy{
 		RevealsPerDay: 50,
+		LookupsPerDay: 200,
 		JournalRegion: "us-east-1",
 		Purposes:      "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us.",
 		Recipients:    "Companies that offer what you asked for.",
@@ -74,6 +81,7 @@ const maxExportText = 2000
 func (p *Privacy) fields() []field {
 	return []field{
 		whole("reveals_per_day", &p.RevealsPerDay),
+		whole("lookups_per_day", &p.LookupsPerDay),
 		text("erasure_journal", &p.ErasureJournal),
 		text("erasure_journal_fingerprint", &p.ErasureJournalFingerprint),
 		text("journal_endpoint", &p.JournalEndpoint),
@@ -91,6 +99,7 @@ func (p *Privacy) fields() []field {
 func (p *Privacy) Validate() error {
 	var ps Problems
 	between(&ps, "privacy.reveals_per_day", p.RevealsPerDay, 1, 10_000)
+	between(&ps, "privacy.lookups_per_day", p.LookupsPerDay, 1, 100_000)
 	for name, value := range map[string]string{"controller": p.Controller, "purposes": p.Purposes, "recipients": p.Recipients} {
 		if len(value) > maxExportText {
 			ps.add("privacy."+name, "must have at most %d bytes", maxExportText)

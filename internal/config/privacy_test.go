@@ -7,13 +7,16 @@ import (
 
 func TestPrivacyValidate(t *testing.T) {
 	for reveals, want := range map[int][]string{0: {"privacy.reveals_per_day"}, 1: nil, 10_000: nil, 10_001: {"privacy.reveals_per_day"}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: reveals}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: reveals, LookupsPerDay: 1}).Validate(), want...)
+	}
+	for lookups, want := range map[int][]string{0: {"privacy.lookups_per_day"}, 1: nil, 100_000: nil, 100_001: {"privacy.lookups_per_day"}} {
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: lookups}).Validate(), want...)
 	}
 }
 
 func TestErasureJournalIsAbsolute(t *testing.T) {
 	for path, want := range map[string][]string{"": nil, "/srv/erasures": nil, "erasures": {"privacy.erasure_journal"}, "./erasures": {"privacy.erasure_journal"}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: 1, ErasureJournal: path}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, ErasureJournal: path}).Validate(), want...)
 	}
 }
 
@@ -27,7 +30,7 @@ func TestErasureJournalFingerprint(t *testing.T) {
 
 func TestErasureJournalInBucket(t *testing.T) {
 	valid := Privacy{
-		RevealsPerDay: 1, ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",
+		RevealsPerDay: 1, LookupsPerDay: 1, ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",
 		JournalAccessKey: "key", JournalSecretKey: "secret",
 	}
 	for _, tt := range []struct {
@@ -66,9 +69,9 @@ func TestErasureJournalInBucket(t *testing.T) {
 
 func TestExportTextsAreLimited(t *testing.T) {
 	long := strings.Repeat("x", maxExportText)
-	checkProblems(t, (&Privacy{RevealsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate())
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate())
 	long += "x"
-	checkProblems(t, (&Privacy{RevealsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate(),
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate(),
 		"privacy.controller", "privacy.purposes", "privacy.recipients")
 }
 

@@ -298,6 +298,9 @@ func TestCreateWithContact(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_reveals`); n != 4 {
 		t.Errorf("got %d reveals, want 4", n)
 	}
+	if n := testkit.Value[int](t, r.DB, `SELECT reveals FROM daily_access WHERE staff_id = $1`, r.user.Staff); n != 4 {
+		t.Errorf("%d reveals count towards the limit, want the three of the user and the pack", n)
+	}
 	r.Time.Advance(23 * time.Hour)
 	r.reveal(t, r.user, lead, models.ContactName)
 	r.Time.Advance(time.Hour)

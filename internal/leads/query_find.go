@@ -123,24 +123,39 @@ type Person struct {
 	Country string // of a phone number without +, as a two-letter code
 }
 
-// PersonLead is one of a consumer's leads.
-type PersonLead struct{ ID, Partner uuid.UUID }
+// PersonLead is one of a consumer's leads. Its digests are nil if it was erased or, for PhoneDigest, if it has
+// no phone number.
+type PersonLead struct {
+	ID, Partner              uuid.UUID
+	EmailDigest, PhoneDigest []byte
+}
+
+// PersonDigests contains the lookup digests of a person, for all forms of each identifier and all platform keys.
+type PersonDigests struct{ Email, Phone [][]byte }
+
+// PersonDigests returns the lookup digests of a person.
+//
+// Errors: Invalid at the field email, phone or country.
+func (o *Reader) PersonDigests(p Person) (d PersonDigests, err error) {
+	if p.Email != "" {
+		if d.Email, err = o.emailDigests(p.Email); err != nil {
+			return d, err
+		}
+	}
+	if p.Phone != "" {
+		d.Phone, err = o.phoneDigests(p.Phone, p.Country)
+	}
+	return d, err
+}
 
 // FindPerson returns all leads at all partners that have the person's email address or phone number,
 // newest first. Unlike FindEmail and FindPhone, it has no limit and does not write to the audit log.
 //
 // Errors: Invalid at the field email, phone or country.
 func (o *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, err error) {
-	var emails, phones [][]byte
-	if p.Email != "" {
-		if emails, err = o.emailDigests(p.Email); err != nil {
-			return nil, err
-		}
-	}
-	if p.Phone != "" {
-		if phones, err = o.phoneDigests(p.Phone, p.Country); err != nil {
-			return nil, err
-		}
+	digests, err := o.PersonDigests(p)
+	if err != nil {
+		return nil, err
 	}
 	parts, err := o.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
 	if err != nil {
@@ -148,7 +163,7 @@ func (o *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, er
 	}
 	for _, part := range parts {
 		first, end := quote.IDRange(part.From, part.Until)
-		rows, err := o.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, emails, phones, part.From, part.Until)
+		rows, err := o.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, digests.Email, digests.Phone, part.From, part.Until)
 		if err != nil {
 			return nil, postgres.Translate(err)
 		}
@@ -173,9 +188,9 @@ const findPersonSQL = `SELECT received_at, id FROM (
 	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
 
 // allOfPersonSQL selects all of a consumer's leads in a period.
-const allOfPersonSQL = `SELECT id, partner_id FROM (
-		SELECT id, partner_id, received_at FROM leads WHERE email_digest = ANY ($3) AND id >= $1 AND id < $2
-		UNION SELECT id, partner_id, received_at FROM leads WHERE phone_digest = ANY ($4) AND id >= $1 AND id < $2 OFFSET 0) l
+const allOfPersonSQL = `SELECT id, partner_id, email_digest, phone_digest FROM (
+		SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE email_digest = ANY ($3) AND id >= $1 AND id < $2
+		UNION SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE phone_digest = ANY ($4) AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $5 AND received_at < $6 ORDER BY id DESC`
 
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }

@@ -24,6 +24,7 @@ import (
 // Settings limits what staff may do and how long data is stored, and contains the texts of exports.
 type Settings struct {
 	RevealsPerDay   int  // limit for each user
+	LookupsPerDay   int  // limit for each user
 	RequireApproval bool // whether a privacy request needs two users
 	RequestDays     int  // for which closed privacy requests are stored
 	Controller      string

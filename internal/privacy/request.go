@@ -78,9 +78,11 @@ func ExtendedDeadline(received time.Time) time.Time { return dueOn(received, mon
 func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * time.Hour) }
 
 // CreateRequest finds the consumer's leads at all partners and creates a privacy request for them. If there
-// are none, the request is created without leads.
+// are none, the request is created without leads. All leads of a request are connected by shared email addresses
+// or phone numbers; AddLeads adds exceptions.
 //
-// Errors: Invalid at the field that is not valid, and those of CheckJournal.
+// Errors: Invalid at the field that is not valid, TooMany if the user has reached the daily limit of searches, and
+// those of CheckJournal.
 func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.PrivacyRequest, err error) {
 	if n, err = n.check(s.today()); err != nil {
 		return r, err
@@ -88,7 +90,7 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 	if err := s.CheckJournal(ctx); err != nil {
 		return r, err
 	}
-	found, err := s.findLeads(ctx, n)
+	rows, err := s.findLeads(ctx, n)
 	if err != nil {
 		return r, err
 	}
@@ -97,9 +99,8 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 		ID: id.New(now), Kind: n.Kind, Reference: n.Reference, ReceivedOn: n.ReceivedOn, DueOn: dueOn(n.ReceivedOn, monthsToAnswer),
 		CreatedBy: s.by.Name, CreatedAt: now,
 	}
-	rows := make([]models.PrivacyRequestLead, 0, len(found))
-	for lead, partner := range found {
-		rows = append(rows, models.PrivacyRequestLead{RequestID: r.ID, LeadID: lead, PartnerID: partner})
+	for i := range rows {
+		rows[i].RequestID = r.ID
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&r).Error; err != nil {
@@ -124,9 +125,12 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 // FindPerson returns a consumer's leads at all partners, the newest at the start. The audit log records the
 // search, without what was searched for.
 //
-// Errors: Invalid at the field email, phone or country, and those of CheckJournal.
+// Errors: those of CountLookup and CheckJournal.
 func (s *Service) FindPerson(ctx context.Context, p leads.Person) ([]leads.PersonLead, error) {
 	if err := s.CheckJournal(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.CountLookup(ctx, p); err != nil {
 		return nil, err
 	}
 	found, err := s.reader.FindPerson(ctx, p)
@@ -142,34 +146,6 @@ func (s *Service) FindPerson(ctx context.Context, p leads.Person) ([]leads.Perso
 	})
 }
 
-// findLeads returns the consumer's leads, each with its partner.
-func (s *Service) findLeads(ctx context.Context, n NewRequest) (map[uuid.UUID]uuid.UUID, error) {
-	found := map[uuid.UUID]uuid.UUID{}
-	if n.Person.Email != "" || n.Person.Phone != "" {
-		all, err := s.reader.FindPerson(ctx, n.Person)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range all {
-			found[l.ID] = l.Partner
-		}
-	}
-	var named []models.Lead
-	if err := s.db.Gorm.WithContext(ctx).Select("id", "partner_id").Where("id IN ?", n.Leads).Find(&named).Error; err != nil {
-		return nil, postgres.Translate(err)
-	}
-	exists := map[uuid.UUID]bool{}
-	for _, l := range named {
-		exists[l.ID], found[l.ID] = true, l.PartnerID
-	}
-	for _, lead := range n.Leads {
-		if !exists[lead] {
-			return nil, invalid("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
-		}
-	}
-	return found, nil
-}
-
 func (s *Service) logRequest(tx *gorm.DB, request uuid.UUID, action string, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "privacy_request", Object: RequestID(request), After: after,
@@ -182,9 +158,10 @@ var (
 	errIdentity  = apperr.New(apperr.Conflict, "identity_unchecked", "First record how the consumer's identity was checked.")
 	errSameUser  = apperr.New(apperr.Forbidden, "same_person",
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
-	errWrongKind    = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
-	errLeadsFound   = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
-	errNothingFound = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Inform the consumer, and close the request.")
+	errWrongKind     = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
+	errLeadsFound    = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
+	errAlreadyErased = apperr.New(apperr.Conflict, "already_erased", "All leads of this request have already been erased, or are being erased. Inform the consumer, and close the request.")
+	errNothingFound  = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Inform the consumer, and close the request.")
 )
 
 // Request is a privacy request with the numbers of its leads.
@@ -194,7 +171,17 @@ type Request struct {
 	Partners int // of these leads
 	Erased   int // of these leads, together with their consent
 	Pending  int // of these leads; such an erasure is not finished
+	Own      int // of these leads; erased, or being erased, by this request
+	Differ   int // of these leads; they have another email address or phone number than the others
 }
+
+// AlreadyErased reports whether all leads were erased, or are being erased, for another reason than this request.
+func (r Request) AlreadyErased() bool {
+	return r.Leads > 0 && r.Erased+r.Pending == r.Leads && r.Own == 0
+}
+
+// Left returns the number of leads that were not erased, and whose erasure is not pending.
+func (r Request) Left() int { return r.Leads - r.Erased - r.Pending }
 
 // Overdue reports whether the deadline of an open request has passed.
 func (r Request) Overdue(now time.Time) bool {
@@ -203,8 +190,9 @@ func (r Request) Overdue(now time.Time) bool {
 
 // requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres can read all
 // entries for each lead.
-var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending FROM privacy_requests, LATERAL (
-	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending
+var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending, l.own, l.differ FROM privacy_requests, LATERAL (
+	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending,
+		count(*) FILTER (WHERE r.erased) AS own, count(*) FILTER (WHERE r.email_number > 1 OR r.phone_number > 1) AS differ
 	FROM privacy_request_leads r LEFT JOIN LATERAL (
 		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence AND NOT n.keeps_consent)) AS done
 		FROM erasures x WHERE x.lead_id = r.lead_id) e ON true
@@ -237,12 +225,6 @@ func (s *Service) requests(ctx context.Context, where, behind, order string, aft
 		q = q.Where(behind, after)
 	}
 	err = s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id IN (?) ORDER BY "+order, q).Scan(&all).Error
-	return all, postgres.Translate(err)
-}
-
-// RequestLeads returns at most limit leads of a request, each with its partner, the newest at the start.
-func (s *Service) RequestLeads(ctx context.Context, request uuid.UUID, limit int) (all []models.PrivacyRequestLead, err error) {
-	err = s.db.Gorm.WithContext(ctx).Where("request_id = ?", request).Order("lead_id DESC").Limit(limit).Find(&all).Error
 	return all, postgres.Translate(err)
 }
 

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -29,11 +30,13 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 	return s.checkSecondUser(r)
 }
 
-// EraseRequest erases all leads of a request and closes it. If a lead is under a legal hold, it erases
-// nothing. If there are many leads, it returns before all are erased, and the nodes finish the erasure.
+// EraseRequest erases the leads of a request and closes it. Leads under a legal hold are left, and the request then
+// stays open, so that they can be erased when the hold is released. If there are many leads, it returns before all
+// are erased, and the nodes finish the erasure.
 //
 // Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
-// leads were found or with the reason legal_hold, Forbidden if another user must do it, and those of Erase.
+// leads were found, with the reason legal_hold if all leads that are left are under a hold, or already_erased if all
+// were erased for another reason, Forbidden if another user must do it, and those of Erase.
 func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 	if s.journal == nil {
 		return errNoJournal
@@ -74,6 +77,9 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 	if len(ids) == 0 {
 		return edit, errNothingFound
 	}
+	if now, err := leadsOf(tx, r.ID); err != nil || !slices.Equal(now, ids) { // leads were added or removed before the lock
+		return edit, cmp.Or(err, error(errLeadsChanged))
+	}
 	if err := lockErasures(tx); err != nil {
 		return edit, err
 	}
@@ -81,16 +87,32 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 	if err != nil {
 		return edit, err
 	}
-	switch held, err := s.held(tx, left); {
-	case err != nil:
+	held, err := s.held(tx, left)
+	if err != nil {
 		return edit, err
-	case len(held) > 0:
-		return edit, errRequestHeld
+	}
+	left = slices.DeleteFunc(left, func(lead uuid.UUID) bool { return held[lead] })
+	if len(left) == 0 {
+		erased, err := hasErased(tx, r.ID)
+		switch {
+		case err != nil:
+			return edit, err
+		case len(held) > 0:
+			return edit, errRequestHeld
+		case !erased:
+			return edit, errAlreadyErased
+		}
 	}
 	for batch := range slices.Chunk(left, leadsPerEntry) {
 		if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
 			return edit, err
 		}
+		if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", r.ID, batch).Update("erased", true).Error; err != nil {
+			return edit, err
+		}
+	}
+	if len(held) > 0 {
+		return requestEdit{"privacy_request.erase", nil, map[string]any{"leads": len(left), "held": len(held)}}, nil
 	}
 	return s.closing(models.OutcomeErased, nil, "", map[string]any{"leads": len(left)}), nil
 }
@@ -132,18 +154,37 @@ func notFullyErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) 
 	return slices.DeleteFunc(ids, func(lead uuid.UUID) bool { return erased[lead] }), nil
 }
 
-// HeldLeads returns how many leads of a request are under a legal hold, and therefore cannot be erased.
-func (s *Service) HeldLeads(ctx context.Context, request uuid.UUID) (int, error) {
+// HeldLeads returns the leads of a request that are under a legal hold, and therefore cannot be erased, in
+// ascending order.
+func (s *Service) HeldLeads(ctx context.Context, request uuid.UUID) ([]uuid.UUID, error) {
 	tx := s.db.Gorm.WithContext(ctx)
 	ids, err := leadsOf(tx, request)
 	if err == nil {
 		ids, err = notFullyErased(tx, ids)
 	}
 	if err != nil {
-		return 0, postgres.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	held, err := heldAmong(tx, ids)
-	return len(held), postgres.Translate(err)
+	return held, postgres.Translate(err)
+}
+
+// LeadHold is a legal hold that applies to a lead.
+type LeadHold struct {
+	Lead, Partner uuid.UUID // the lead's partner
+	Hold          uuid.UUID
+	Person        bool
+	Reason        string
+	PlacedAt      time.Time
+	PlacedBy      string
+}
+
+// HoldsOver returns the active legal holds that apply to leads, by lead and then the oldest at the start.
+func (s *Service) HoldsOver(ctx context.Context, ids []uuid.UUID) (all []LeadHold, err error) {
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.id AS lead, l.partner_id AS partner, h.id AS hold, h.person, h.reason, h.placed_at, h.placed_by
+		FROM leads l JOIN legal_holds h ON h.lead_id = l.id OR l.email_digest = ANY (h.email_digests) OR l.phone_digest = ANY (h.phone_digests)
+		WHERE l.id IN ? AND h.released_at IS NULL ORDER BY l.id, h.id`, ids).Scan(&all).Error
+	return all, postgres.Translate(err)
 }
 
 // RequestReceipts returns the receipts for the last erasures of a request's leads, in the order of the
@@ -166,7 +207,11 @@ type PartnerNotice struct {
 	NotifiedAt time.Time // zero if the partner has not been notified yet
 }
 
-// Notices returns the partners of a request's leads.
+// ownLeads is the condition that a request erased its lead l. Requests that older programs carried out do not
+// record this.
+const ownLeads = `(l.erased OR NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = l.request_id AND o.erased))`
+
+// Notices returns the partners of the leads that a request erased.
 func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []PartnerNotice, err error) {
 	var rows []struct {
 		Partner    uuid.UUID
@@ -176,7 +221,7 @@ func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []Partner
 	}
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at
 		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
-		WHERE request_id = ? GROUP BY l.partner_id, n.notified_by, n.notified_at ORDER BY leads DESC, partner`, request).Scan(&rows).Error
+		WHERE request_id = ? AND `+ownLeads+` GROUP BY l.partner_id, n.notified_by, n.notified_at ORDER BY leads DESC, partner`, request).Scan(&rows).Error
 	for _, r := range rows {
 		n := PartnerNotice{Partner: r.Partner, Leads: r.Leads, NotifiedBy: r.NotifiedBy}
 		if r.NotifiedAt != nil {
@@ -190,7 +235,7 @@ func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []Partner
 // RecordNotice records that a partner was notified of the erasure of its leads. Recording it again changes
 // nothing.
 //
-// Errors: NotFound if the request has no leads of this partner, and Conflict if nothing was erased for it.
+// Errors: NotFound if the request erased no leads of this partner, and Conflict if nothing was erased for it.
 func (s *Service) RecordNotice(ctx context.Context, request, partner uuid.UUID) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		r, err := lockRequest(tx, request)
@@ -201,7 +246,8 @@ func (s *Service) RecordNotice(ctx context.Context, request, partner uuid.UUID) 
 			return apperr.New(apperr.Conflict, "not_erased_yet", "Erase the leads first.")
 		}
 		var leads int64
-		if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND partner_id = ?", request, partner).Count(&leads).Error; err != nil {
+		err = tx.Table("privacy_request_leads l").Where("request_id = ? AND partner_id = ? AND "+ownLeads, request, partner).Count(&leads).Error
+		if err != nil {
 			return err
 		}
 		if leads == 0 {

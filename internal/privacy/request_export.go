@@ -31,13 +31,14 @@ import (
 const ExportRetention = 7 * 24 * time.Hour
 
 // personalData is the content of an export, as data.json and data.html contain it. It leaves out staff's notes
-// about reveals and erasures, and the details of pings, which are deleted after some days.
+// about erasures, and the details of pings, which are deleted after some days.
 type personalData struct {
 	Request    string    `json:"request"`
 	CreatedAt  time.Time `json:"createdAt"`
 	Controller string    `json:"controller,omitempty"`
 	Purposes   string    `json:"purposes"`
 	Recipients string    `json:"recipients"`
+	Senders    []string  `json:"senders"` // the partners that sent the leads and have copies of them
 	Retention  string    `json:"retention"`
 	Rights     string    `json:"rights"`
 	// Leads reads and decrypts the leads in batches, so that they are not all in memory.
@@ -46,25 +47,27 @@ type personalData struct {
 
 // leadData is the personal data of a lead.
 type leadData struct {
-	LeadID     string         `json:"leadId"`
-	ReceivedAt time.Time      `json:"receivedAt"`
-	Source     string         `json:"source"` // the partner
-	Industry   string         `json:"industry"`
-	Country    string         `json:"country"`
-	Urgency    string         `json:"urgency"`
-	Postcode   string         `json:"postcode,omitempty"`
-	Reference  string         `json:"reference,omitempty"` // the partner's own ID of the lead
-	SubID      string         `json:"subId,omitempty"`
-	Erasing    bool           `json:"erasing,omitempty"`  // the erasure is not finished
-	ErasedAt   *time.Time     `json:"erasedAt,omitempty"` // the consent can be stored for longer
-	Contact    *leads.Contact `json:"contact,omitempty"`  // missing if it was erased or is damaged
-	Damaged    bool           `json:"damaged,omitempty"`  // the contact record cannot be decrypted
-	Consent    *consentData   `json:"consent,omitempty"`
-	Returns    []returnData   `json:"returns,omitempty"`
-	Reveals    []revealData   `json:"reveals,omitempty"`
+	LeadID       string         `json:"leadId"`
+	ReceivedAt   time.Time      `json:"receivedAt"`
+	Source       string         `json:"source"` // the partner
+	Industry     string         `json:"industry"`
+	Country      string         `json:"country"`
+	Urgency      string         `json:"urgency"`
+	Postcode     string         `json:"postcode,omitempty"`
+	Reference    string         `json:"reference,omitempty"` // the partner's own ID of the lead
+	SubID        string         `json:"subId,omitempty"`
+	Erasing      bool           `json:"erasing,omitempty"`  // the erasure is not finished
+	ErasedAt     *time.Time     `json:"erasedAt,omitempty"` // the consent can be stored for longer
+	Contact      *leads.Contact `json:"contact,omitempty"`  // missing if it was erased or is damaged
+	Damaged      bool           `json:"damaged,omitempty"`  // the contact record cannot be decrypted
+	Consent      *consentData   `json:"consent,omitempty"`  // only that it was given, and when, if its details were erased
+	KeepsConsent bool           `json:"-"`
+	Returns      []returnData   `json:"returns,omitempty"`
+	Reveals      []revealData   `json:"reveals,omitempty"`
 }
 
 type consentData struct {
+	Acknowledged         bool       `json:"acknowledged"`
 	AcknowledgedAt       *time.Time `json:"acknowledgedAt,omitempty"`     // missing if it was sent without a UTC offset
 	AcknowledgedText     *string    `json:"acknowledgedAtText,omitempty"` // as sent
 	DisclosureText       *string    `json:"disclosureText,omitempty"`
@@ -86,10 +89,11 @@ type revealData struct {
 	At     time.Time           `json:"at"`
 	Field  models.ContactField `json:"field"`
 	Reason models.RevealReason `json:"reason"`
+	Note   string              `json:"note,omitempty"`
 }
 
 // exportRights is the text of an export about the consumer's rights.
-const exportRights = "You can have wrong data corrected and your data erased, restrict or object to its use, receive it in a machine-readable form, and complain to a data protection authority. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
+const exportRights = "You have the right to ask us to correct or erase your data or to restrict its use, to object to its use, and to complain to a data protection authority. An enquiry cannot be changed after we have received it, so we erase wrong data instead of correcting it. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
 
 // Exported is the result of an export.
 type Exported struct {
@@ -98,8 +102,9 @@ type Exported struct {
 }
 
 // ExportRequest writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
-// and returns its passphrase, which is not stored. The first export closes the request. The file is stored for
-// ExportRetention.
+// and returns its passphrase, which is not stored. The file is stored for ExportRetention. Each contact record in it
+// counts towards the user's daily limit of reveals. If the export exceeds the limit, the user must be another one
+// than the user who checked the consumer's identity. The request is closed by RecordDownload.
 //
 // Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
 // if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
@@ -121,7 +126,8 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 	if err := s.checkKeys(ctx, r.ID); err != nil {
 		return e, err
 	}
-	if err := s.recordExport(ctx, r.ID); err != nil {
+	ids, err := s.recordExport(ctx, r.PrivacyRequest)
+	if err != nil {
 		return e, err
 	}
 	by := s.by
@@ -132,10 +138,10 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 		return e, postgres.Translate(err)
 	}
 	e.Passphrase = aeszip.NewPassphrase()
-	if e.File, err = s.writeExport(ctx, r, e.Passphrase); err != nil {
+	if e.File, err = s.writeExport(ctx, r.ID, ids, e.Passphrase); err != nil {
 		return Exported{}, err
 	}
-	replaced, err := s.attachExport(ctx, r.ID, e.File, before)
+	replaced, err := s.attachExport(ctx, r.ID, ids, e.File, before)
 	if err != nil {
 		return Exported{}, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), e.File))
 	}
@@ -145,28 +151,38 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 	return e, nil
 }
 
-// leadsPerEvent is the maximum number of lead ids in an audit event.
-const leadsPerEvent = 500
+var errManyContacts = apperr.New(apperr.Forbidden, "second_user",
+	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). The user who exports the data must then be another one than the user who recorded the identity check.")
 
-// recordExport writes the ids of the exported leads to the audit log, before anything is decrypted. The
-// request, which also contains them, is deleted after some time.
-func (s *Service) recordExport(ctx context.Context, request uuid.UUID) error {
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		ids, err := leadsOf(tx, request)
+// recordExport writes the ids of the exported leads to the audit log, before anything is decrypted, and returns
+// them in ascending order. Each contact record that the export decrypts counts as a reveal.
+func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
+	const action = "privacy_request.export"
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+		if ids, err = leadsOf(tx, r.ID); err != nil {
+			return err
+		}
+		var contacts int
+		err = tx.Raw(`SELECT count(*) FROM privacy_request_leads r
+			WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e WHERE e.lead_id = r.lead_id)`, r.ID).Scan(&contacts).Error
 		if err != nil {
 			return err
 		}
-		for batch := range slices.Chunk(ids, leadsPerEvent) {
-			exported := make([]string, len(batch))
-			for i, lead := range batch {
-				exported[i] = id.Format(id.Lead, lead)
-			}
-			if err := s.logRequest(tx, request, "privacy_request.export", map[string]any{"leads": exported}); err != nil {
+		if contacts > 0 {
+			exceeded, err := s.countAccess(tx, s.revealLimit(), contacts)
+			if err != nil {
 				return err
 			}
+			if exceeded && !s.by.MayApprove(r.IdentityByID) {
+				return errManyContacts
+			}
 		}
-		return nil
+		return s.logLeads(tx, r.ID, action, ids, nil)
 	})
+	if errors.Is(err, errManyContacts) {
+		err = s.logExceeded(ctx, errManyContacts, audit.Event{Action: action, Kind: "privacy_request", Object: RequestID(r.ID)})
+	}
+	return ids, err
 }
 
 // checkKeys returns an error if this node cannot decrypt all leads of a request, or if the key of one is
@@ -190,10 +206,10 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	return nil
 }
 
-// attachExport records the file of a request's export, and returns the earlier file. Before the data was
-// read, lastErasure returned the given number. A later erasure either waits for attachExport, and then deletes
-// the file, or is noticed here.
-func (s *Service) attachExport(ctx context.Context, request, file uuid.UUID, before int64) (replaced *uuid.UUID, err error) {
+// attachExport records the file of a request's export, and returns the earlier file. The file contains the given
+// leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
+// attachExport, and then deletes the file, or is noticed here.
+func (s *Service) attachExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64) (replaced *uuid.UUID, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		now, err := lockRequest(tx, request)
 		if err != nil {
@@ -208,14 +224,11 @@ func (s *Service) attachExport(ctx context.Context, request, file uuid.UUID, bef
 		if last, err := lastErasure(tx, request); err != nil || last != before {
 			return cmp.Or(err, error(errErasedMeanwhile))
 		}
+		if left, err := leadsOf(tx, request); err != nil || !slices.Equal(left, ids) {
+			return cmp.Or(err, error(errLeadsChanged))
+		}
 		replaced = now.FileID
-		if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error; err != nil {
-			return err
-		}
-		if now.Outcome != nil {
-			return nil
-		}
-		return s.apply(tx, request, s.closing(models.OutcomeExported, nil, "", map[string]any{}))
+		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error
 	})
 	return replaced, err
 }
@@ -236,12 +249,8 @@ func (s *Service) checkExport(r models.PrivacyRequest) error {
 	return s.checkFulfil(r, models.RequestAccess)
 }
 
-func (s *Service) writeExport(ctx context.Context, r Request, passphrase string) (file uuid.UUID, err error) {
-	ids, err := leadsOf(s.db.Gorm.WithContext(ctx), r.ID)
-	if err != nil {
-		return uuid.Nil, postgres.Translate(err)
-	}
-	data, err := s.personalData(ctx, r.ID, ids)
+func (s *Service) writeExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, passphrase string) (file uuid.UUID, err error) {
+	data, err := s.personalData(ctx, request, ids)
 	if err != nil {
 		return uuid.Nil, err
 	}
@@ -300,8 +309,9 @@ func writeJSON(w io.Writer, data personalData) error {
 	return err
 }
 
-// OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. If
-// file is not uuid.Nil, it must be that file. It returns a Conflict error if there is no file or another file,
+// OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. When the
+// archive has been sent, the caller calls RecordDownload. If file is not uuid.Nil, it must be that file. It returns
+// a Conflict error if there is no file or another file,
 // and a NotFound error if the file has expired.
 func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.ReadCloser, error) {
 	if err := s.CheckJournal(ctx); err != nil {
@@ -328,17 +338,41 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 	return archive, nil
 }
 
+// RecordDownload closes a request as exported, after its file was downloaded completely. If the request is closed,
+// it changes nothing. If the file was replaced or deleted during the download, the request stays open.
+func (s *Service) RecordDownload(ctx context.Context, request, file uuid.UUID) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		r, err := lockRequest(tx, request)
+		if err != nil || r.Outcome != nil || r.FileID == nil || *r.FileID != file {
+			return err
+		}
+		return s.apply(tx, request, s.closing(models.OutcomeExported, nil, "", map[string]any{}))
+	})
+}
+
 // exportBatch is the number of leads that an export reads at a time.
 const exportBatch = 1000
 
 // personalData returns the data of a request, without its leads. Their ids are in ascending order.
 func (s *Service) personalData(ctx context.Context, request uuid.UUID, ids []uuid.UUID) (personalData, error) {
 	retention, err := s.exportRetention(ctx, ids)
+	if err != nil {
+		return personalData{}, err
+	}
+	senders := []string{}
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT `+partnerName+` AS sender FROM partners p
+		WHERE p.id IN (SELECT partner_id FROM privacy_request_leads WHERE request_id = ?) ORDER BY sender`, request).Scan(&senders).Error
 	return personalData{
 		Request: RequestID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
-		Recipients: s.settings.Recipients, Retention: retention, Rights: exportRights,
-	}, err
+		Recipients: s.settings.Recipients, Senders: senders, Retention: retention, Rights: exportRights,
+	}, postgres.Translate(err)
 }
+
+// NamesController reports whether exports name the company that is responsible for the data, which the law requires.
+func (s *Service) NamesController() bool { return s.settings.Controller != "" }
+
+// partnerName is the name of a partner in an export. Consumers do not know the platform's own names.
+const partnerName = `coalesce(nullif(p.legal_name, ''), p.name)`
 
 // eachLead reads and decrypts the data of leads, whose ids are in ascending order, the newest at the start.
 // After an error, it sets failed and ends.
@@ -363,11 +397,11 @@ func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) 
 	}
 }
 
-const leadDataSQL = `SELECT l.id, l.received_at, p.name, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), l.partner_reference, l.sub_id, e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
-		c.lead_id IS NOT NULL, c.acknowledged_at, c.acknowledged_text, coalesce(d.text, c.disclosure_text), d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+const leadDataSQL = `SELECT l.id, l.received_at, ` + partnerName + `, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), l.partner_reference, l.sub_id, e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
+		c.lead_id IS NOT NULL, coalesce(c.acknowledged, false), c.acknowledged_at, c.acknowledged_text, coalesce(d.text, c.disclosure_text), d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
-		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason) ORDER BY v.at)
+		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason, 'note', v.note) ORDER BY v.at)
 			FROM lead_reveals v WHERE v.lead_id = l.id)
 	FROM leads l JOIN partners p ON p.id = l.partner_id
 		LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id BETWEEN $2 AND $3
@@ -388,16 +422,22 @@ func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData
 	}
 	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l leadData, err error) {
 		var lead uuid.UUID
-		var keepsConsent, hasConsent bool
+		var hasConsent bool
 		var c consentData
 		err = row.Scan(&lead, &l.ReceivedAt, &l.Source, &l.Industry, &l.Country, &l.Urgency, &l.Postcode, &l.Reference, &l.SubID, &l.Erasing, &l.ErasedAt,
-			&keepsConsent, &hasConsent, &c.AcknowledgedAt, &c.AcknowledgedText, &c.DisclosureText, &c.DisclosureReplacedAt, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
+			&l.KeepsConsent, &hasConsent, &c.Acknowledged, &c.AcknowledgedAt, &c.AcknowledgedText, &c.DisclosureText, &c.DisclosureReplacedAt, &c.RecipientHash, &c.CertificateURL, &c.SourceLeadID, &l.Returns, &l.Reveals)
 		l.LeadID = id.Format(id.Lead, lead)
-		if hasConsent && keepsConsent {
+		if !l.KeepsConsent { // the details may still be stored
+			c = consentData{Acknowledged: c.Acknowledged, AcknowledgedAt: c.AcknowledgedAt, AcknowledgedText: c.AcknowledgedText}
+		}
+		if hasConsent {
 			l.Consent = &c
 		}
 		if l.Erasing {
 			l.Erasing, l.Postcode, l.Reference, l.SubID, l.Returns = l.ErasedAt == nil, "", "", "", nil
+			for i := range l.Reveals {
+				l.Reveals[i].Note = ""
+			}
 			return l, err
 		}
 		switch opened := contacts[lead]; {

@@ -16,12 +16,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// requestFor creates a privacy request for leads, with a checked identity.
+// requestFor creates a privacy request for leads, which need not have anything in common, with a checked identity.
 func (r rig) requestFor(t *testing.T, kind models.PrivacyRequestKind, ids ...uuid.UUID) uuid.UUID {
 	t.Helper()
 	created, err := r.CreateRequest(t.Context(), privacy.NewRequest{
-		Kind: kind, ReceivedOn: r.day(0), Leads: ids, Identity: privacy.Identity{Check: models.IdentityReply},
+		Kind: kind, ReceivedOn: r.day(0), Leads: ids[:1], Identity: privacy.Identity{Check: models.IdentityReply},
 	})
+	if err == nil && len(ids) > 1 {
+		err = r.AddLeads(t.Context(), created.ID, privacy.Addition{Leads: ids[1:], Exception: models.ExceptionProved})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +33,11 @@ func (r rig) requestFor(t *testing.T, kind models.PrivacyRequestKind, ids ...uui
 
 func (r rig) heldLeads(t *testing.T, request uuid.UUID) int {
 	t.Helper()
-	n, err := r.HeldLeads(t.Context(), request)
+	held, err := r.HeldLeads(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return len(held)
 }
 
 func TestErasureRequestWithLegalHold(t *testing.T) {
@@ -47,29 +50,46 @@ func TestErasureRequestWithLegalHold(t *testing.T) {
 	}
 	request := r.requestFor(t, models.RequestErasure, erased, held, persons, free)
 	single, person := place(t, r.Service, held, false), place(t, r.Service, other, true)
-	all := map[uuid.UUID]string{erased: "", held: "contact consent", persons: "contact consent", free: "contact consent"}
-	for n, release := range []func() error{
-		func() error { return r.ReleaseHold(ctx, scope.System, single.ID) },
-		func() error { return r.ReleaseHold(ctx, scope.System, person.ID) },
-	} {
+	left := map[uuid.UUID]string{erased: "", held: "contact consent", persons: "contact consent", free: "", other: "contact consent"}
+	for n, hold := range []struct {
+		models.LegalHold
+		over uuid.UUID
+	}{{single, held}, {person, persons}} {
 		if got := r.heldLeads(t, request); got != 2-n {
 			t.Errorf("got %d held leads, want %d", got, 2-n)
 		}
+		if err := r.EraseRequest(ctx, request); err != nil {
+			t.Errorf("with %d holds: %v", 2-n, err)
+		}
 		if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
-			t.Errorf("with %d holds: got %s", 2-n, rejection(err))
+			t.Errorf("with %d holds, again: got %s", 2-n, rejection(err))
 		}
-		if outcome, _ := r.state(t, request); outcome != "" {
-			t.Errorf("with %d holds: got outcome %q", 2-n, outcome)
+		if outcome, found := r.state(t, request); outcome != "" || found.Left() != 2-n || found.Own != 1+n {
+			t.Errorf("with %d holds: got outcome %q, %+v", 2-n, outcome, found)
 		}
-		r.expect(t, "with holds", all)
-		if err := release(); err != nil {
+		r.expect(t, "with holds", left)
+		holds, err := r.HoldsOver(ctx, []uuid.UUID{held, persons, free})
+		if err != nil || len(holds) != 2-n || holds[len(holds)-1].Reason != person.Reason {
+			t.Errorf("got holds %+v, %v", holds, err)
+		}
+		if err := r.RemoveLeads(ctx, request, []uuid.UUID{persons}); rejection(err) != "conflict leads_fixed" {
+			t.Errorf("a lead was removed after the erasure: %v", err)
+		}
+		if err := r.ReleaseHold(ctx, scope.System, hold.ID); err != nil {
 			t.Fatal(err)
 		}
+		left[hold.over] = ""
 	}
 	if err := r.EraseRequest(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	r.expect(t, "without holds", map[uuid.UUID]string{erased: "", held: "", persons: "", free: "", other: "contact consent"})
+	r.expect(t, "without holds", left)
+	if outcome, found := r.state(t, request); outcome != "erased" || found.Own != 3 {
+		t.Errorf("without holds: got outcome %q, %+v", outcome, found)
+	}
+	if notices, err := r.Notices(ctx, request); err != nil || len(notices) != 1 || notices[0].Leads != 3 {
+		t.Errorf("got notices %+v, %v", notices, err)
+	}
 	if got := r.heldLeads(t, request); got != 0 {
 		t.Errorf("got %d held leads, want 0", got)
 	}
@@ -92,36 +112,40 @@ func TestErasureRequestDuringKeyRotation(t *testing.T) {
 	}
 }
 
-// A hold that is placed at the same time as leads are erased for a request either prevents the erasure of all
-// these leads, or is rejected.
+// A hold that is placed at the same time as leads are erased for a request either is rejected, or its leads are left.
 func TestHoldBesideErasureRequest(t *testing.T) {
 	r := newRig(t)
 	for i := range 4 {
 		email := fmt.Sprintf("person%d@example.com", i)
 		all := []uuid.UUID{r.deliverIn(t, "GB", email), r.deliverIn(t, "GB", email), r.deliverIn(t, "GB", email)}
 		request := r.requestFor(t, models.RequestErasure, all...)
+		person := i%2 == 0 // the hold is over all leads
 		var group sync.WaitGroup
 		var held, erased, single error
 		group.Go(func() {
-			_, held = r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: all[1], Person: i%2 == 0, Reason: "case 7"})
+			_, held = r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: all[1], Person: person, Reason: "case 7"})
 		})
 		group.Go(func() { erased = r.EraseRequest(t.Context(), request) })
 		group.Go(func() { _, single = r.erase(t, all[0]) })
 		group.Wait()
-		if (held == nil) == (erased == nil) || held != nil && rejection(held) != "conflict erased" || erased != nil && rejection(erased) != "conflict legal_hold" {
+		if held != nil && rejection(held) != "conflict erased" || erased != nil && rejection(erased) != "conflict legal_hold" {
 			t.Errorf("hold: %v, erasure: %v", held, erased)
+		}
+		if (erased != nil) != (person && held == nil) {
+			t.Errorf("a hold over the person (%v): %v, but the erasure: %v", person, held, erased)
 		}
 		if got := rejection(single); got != "<nil>" && got != "conflict erased" && got != "conflict legal_hold" {
 			t.Errorf("erasure of one lead: got %s", got)
 		}
-		want, left := map[uuid.UUID]string{all[1]: "", all[2]: ""}, "contact consent"
+		want := map[uuid.UUID]string{all[0]: "", all[1]: "", all[2]: ""}
 		if held == nil {
-			want[all[1]], want[all[2]] = left, left
+			want[all[1]] = "contact consent"
 		}
-		if single != nil && held == nil {
-			want[all[0]] = left
-		} else {
-			want[all[0]] = ""
+		if erased != nil {
+			want[all[2]] = "contact consent"
+		}
+		if erased != nil && single != nil {
+			want[all[0]] = "contact consent"
 		}
 		r.expect(t, "afterwards", want)
 	}
@@ -158,9 +182,6 @@ func TestErasureRequestAfterRetention(t *testing.T) {
 	hold := place(t, r.Service, kept, false)
 	if n := r.heldLeads(t, request); n != 1 {
 		t.Errorf("got %d held leads, want 1", n)
-	}
-	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
-		t.Errorf("with a hold: got %s", rejection(err))
 	}
 	if err := r.ReleaseHold(ctx, scope.System, hold.ID); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // requestEdit is a change of a request: the columns that it sets, and its audit event.
 type requestEdit struct {
 	action  string
-	columns map[string]any
+	columns map[string]any // can be empty
 	after   map[string]any // in the audit event
 }
 
@@ -42,8 +43,10 @@ func (s *Service) changeIn(tx *gorm.DB, request uuid.UUID, fn func(tx *gorm.DB, 
 
 // apply sets the columns of a request and writes the audit event.
 func (s *Service) apply(tx *gorm.DB, request uuid.UUID, e requestEdit) error {
-	if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(e.columns).Error; err != nil {
-		return err
+	if len(e.columns) > 0 {
+		if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(e.columns).Error; err != nil {
+			return err
+		}
 	}
 	return s.logRequest(tx, request, e.action, e.after)
 }
@@ -108,8 +111,11 @@ func (s *Service) identityEdit(i Identity) requestEdit {
 
 // CheckAnswer returns the reason why the user cannot export or erase the data of a request, or nil.
 func (s *Service) CheckAnswer(r Request) error {
-	if r.Leads == 0 {
+	switch {
+	case r.Leads == 0:
 		return errNothingFound
+	case r.Kind == models.RequestErasure && r.AlreadyErased():
+		return errAlreadyErased
 	}
 	return s.checkFulfil(r.PrivacyRequest, r.Kind)
 }
@@ -199,7 +205,7 @@ type Closing struct {
 // Close closes a request without an export or an erasure.
 //
 // Errors: Invalid at the field outcome, ground or note, NotFound, and Conflict if the request is closed or if
-// leads were found although the outcome says otherwise.
+// leads were found although the outcome says otherwise. An erasure found nothing if all leads were erased before.
 func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error {
 	var err error
 	if c.Note, err = plainNote(c.Note); err != nil {
@@ -209,12 +215,12 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 		var ground *models.RejectionGround
 		switch c.Outcome {
 		case models.OutcomeNothingFound:
-			var found int64
-			if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", r.ID).Count(&found).Error; err != nil {
-				return edit, err
+			left, err := leadsOf(tx, r.ID)
+			if err == nil && r.Kind == models.RequestErasure {
+				left, err = notFullyErased(tx, left)
 			}
-			if found > 0 {
-				return edit, errLeadsFound
+			if err != nil || len(left) > 0 {
+				return edit, cmp.Or(err, error(errLeadsFound))
 			}
 		case models.OutcomeRejected:
 			for _, g := range RejectionGrounds(r.Kind) {

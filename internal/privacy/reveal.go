@@ -3,7 +3,6 @@ package privacy
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -48,13 +47,6 @@ type Reveal struct {
 // errCannotDecrypt means that this node has no identity that may decrypt the lead's key.
 var errCannotDecrypt = apperr.New(apperr.Unavailable, "cannot_decrypt",
 	"This node cannot decrypt this lead. Ask an operator to configure the key that encrypted it or, if that key is in Vault, a second identity that can decrypt (vault.read_role_id).")
-
-var errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
-	"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
-
-// warnAt is a percentage of the daily limit. When a user reaches it, a warning is recorded in the audit
-// log.
-const warnAt = 80
 
 // Reveal returns a field of a lead's contact record, or "" if the partner did not send the field. It
 // commits the record of the reveal before it decrypts anything. A reveal counts towards the daily limit
@@ -123,22 +115,16 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 			return err
 		}
 		row.PartnerID, event.Partner = partner, partner
-		today, err := s.countReveal(tx, row)
-		if err != nil {
+		if err := tx.Create(&row).Error; err != nil {
 			return err
 		}
-		if warnAt*s.settings.RevealsPerDay <= 100*today && 100*(today-1) < warnAt*s.settings.RevealsPerDay {
-			if err := s.warnOfReveals(tx, now, today); err != nil {
-				return err
-			}
+		if err := s.countReveal(tx); err != nil {
+			return err
 		}
 		return audit.Write(tx, now, s.by, event)
 	})
 	if errors.Is(err, errTooManyReveals) {
-		event.Reason = errTooManyReveals.Reason
-		if err := audit.New(s.db, s.clock).LogRejectedRequest(ctx, s.by, event); err != nil {
-			return err
-		}
+		return s.logExceeded(ctx, errTooManyReveals, event)
 	}
 	return err
 }
@@ -176,40 +162,6 @@ func (s *Service) checkKey(tx *gorm.DB, lead uuid.UUID) error {
 		return errCannotDecrypt
 	}
 	return nil
-}
-
-// countReveal adds a reveal. It returns how many reveals the user has made on the UTC day of this
-// reveal, including this one. Until the database transaction ends, other reveals by the same user have
-// to wait, so that the user cannot exceed the limit.
-func (s *Service) countReveal(tx *gorm.DB, row models.LeadReveal) (today int, err error) {
-	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('reveals'), hashtext(?))`, s.by.Staff.String()).Error; err != nil {
-		return 0, err
-	}
-	if err := tx.Create(&row).Error; err != nil {
-		return 0, err
-	}
-	count := tx.Model(&models.LeadReveal{}).Select("count(*)").Where("at >= ?", row.At.UTC().Truncate(24*time.Hour))
-	if row.StaffID == nil {
-		count = count.Where("staff_id IS NULL")
-	} else {
-		count = count.Where("staff_id = ?", *row.StaffID)
-	}
-	if err := count.Scan(&today).Error; err != nil {
-		return 0, err
-	}
-	if today > s.settings.RevealsPerDay {
-		return today, errTooManyReveals
-	}
-	return today, nil
-}
-
-// warnOfReveals records a warning in the audit log that the user has almost reached the daily limit.
-func (s *Service) warnOfReveals(tx *gorm.DB, now time.Time, today int) error {
-	e := audit.Event{Action: "lead.reveal_warning", Kind: "staff", After: map[string]any{"reveals": today, "limit": s.settings.RevealsPerDay}}
-	if s.by.Staff != uuid.Nil {
-		e.Object = id.Format(id.Staff, s.by.Staff)
-	}
-	return audit.Write(tx, now, s.by, e)
 }
 
 // RevealsOf returns the reveals of a lead, oldest first.

@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,11 +30,12 @@ func (s *Service) RecentlyRevealed(ctx context.Context, lead uuid.UUID) (fields 
 	return fields, postgres.Translate(err)
 }
 
-// RevealAgain returns the values of the fields that RecentlyRevealed returns. They do not count towards
-// the daily limit, but the audit log records them before anything is decrypted. If there are no such
+// RevealAgain returns the values of the fields that RecentlyRevealed returns. Together they count as one reveal
+// towards the daily limit, and the audit log records them before anything is decrypted. If there are no such
 // fields, RevealAgain returns nil.
 //
-// Errors: NotFound if there is no such lead in the scope, Conflict if the lead was erased, Unavailable if
+// Errors: NotFound if there is no such lead in the scope, Conflict if the lead was erased, TooMany if the user has
+// reached the daily limit, Unavailable if
 // this node cannot use the keys, Internal if the record is damaged, and those of CheckJournal.
 func (s *Service) RevealAgain(ctx context.Context, sc scope.Scope, lead uuid.UUID) (map[models.ContactField]string, error) {
 	if err := s.CheckJournal(ctx); err != nil {
@@ -43,15 +45,19 @@ func (s *Service) RevealAgain(ctx context.Context, sc scope.Scope, lead uuid.UUI
 	if err != nil || len(fields) == 0 {
 		return nil, err
 	}
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		partner, err := s.lockReadable(tx, sc, lead)
-		if err != nil {
+	event := audit.Event{Action: "lead.reveal_again", Kind: "lead", Object: id.Format(id.Lead, lead), After: map[string]any{"fields": fields}}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+		if event.Partner, err = s.lockReadable(tx, sc, lead); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
-			Action: "lead.reveal_again", Kind: "lead", Object: id.Format(id.Lead, lead), Partner: partner, After: map[string]any{"fields": fields},
-		})
+		if err := s.countReveal(tx); err != nil {
+			return err
+		}
+		return audit.Write(tx, s.clock.Now(), s.by, event)
 	})
+	if errors.Is(err, errTooManyReveals) {
+		return nil, s.logExceeded(ctx, errTooManyReveals, event)
+	}
 	if err != nil {
 		return nil, err
 	}

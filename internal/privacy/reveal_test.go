@@ -45,7 +45,13 @@ func newRig(t *testing.T) rig {
 }
 
 func newService(d *testkit.Database, p *testkit.Platform, j journal.Store) *privacy.Service {
-	return privacy.NewService(d.DB, p.Wrappers, p.Keys, j, p.Time, privacy.Settings{RevealsPerDay: perDay, RequestDays: 365})
+	return privacy.NewService(d.DB, p.Wrappers, p.Keys, j, p.Time, privacy.Settings{RevealsPerDay: perDay, LookupsPerDay: 100, RequestDays: 365})
+}
+
+// withRevealsPerDay returns the rig with another daily limit of reveals.
+func (r rig) withRevealsPerDay(n int) rig {
+	r.Service = privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{RevealsPerDay: n, LookupsPerDay: 100}).By(r.user)
+	return r
 }
 
 // contact is the personal data of the lead that deliver delivers.

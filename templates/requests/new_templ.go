@@ -57,7 +57,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"mb-4 max-w-3xl\">Enter how the consumer can be found. All leads at all partners that match the email address, the phone number or one of the IDs are added to the request. The email address and the phone number are not stored.</p><form class=\"form\" action=\"/privacy/requests/new\" method=\"post\" autocomplete=\"off\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"mb-4 max-w-3xl\">Enter how the consumer can be found. All leads at all partners with the email address or the phone number are added to the request, and the leads with these IDs. The email address and the phone number are not stored.</p><form class=\"form\" action=\"/privacy/requests/new\" method=\"post\" autocomplete=\"off\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -93,7 +93,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "leads", Label: "Lead IDs", Type: "textarea", Value: v.LeadIDs, Optional: true, Hint: "Separate IDs with spaces or line breaks.", Error: v.Errors.For("leads")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "leads", Label: "Lead IDs", Type: "textarea", Value: v.LeadIDs, Optional: true, Hint: "Separate IDs with spaces or line breaks. Each of these leads must share an email address or a phone number with the others. You can add other leads afterwards, with a reason.", Error: v.Errors.For("leads")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1,0 +1,426 @@
+package privacy_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The leads of a request are connected by shared email addresses or phone numbers.
+func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
+	r := newRig(t)
+	ann := r.deliver(t, contact)
+	annsOffice := r.deliver(t, `"contact":{"email":"ann.example@example.com","phone":"020 7946 0099"}`)
+	colleague := r.deliver(t, `"contact":{"email":"cleo@example.com","phone":"020 7946 0099"}`)
+	stranger := r.deliver(t, `"contact":{"email":"dan@example.com","phone":"020 7946 0077"}`)
+	silent := r.deliver(t, `"contact":{"email":"eve@example.com"}`)
+	other := r.deliver(t, `"contact":{"email":"flo@example.com"}`) // like eve's, without a phone number
+	for name, c := range map[string]struct {
+		person leads.Person
+		ids    []uuid.UUID
+		want   string
+	}{
+		"of one email address":       {leads.Person{}, []uuid.UUID{ann, annsOffice}, "<nil>"},
+		"connected by a third lead":  {leads.Person{}, []uuid.UUID{ann, colleague, annsOffice}, "<nil>"},
+		"not connected without it":   {leads.Person{}, []uuid.UUID{ann, colleague}, "invalid leads"},
+		"of a stranger":              {leads.Person{}, []uuid.UUID{ann, annsOffice, stranger}, "invalid leads"},
+		"without phone numbers":      {leads.Person{}, []uuid.UUID{silent, other}, "invalid leads"},
+		"stranger beside an address": {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, stranger}, "invalid leads"},
+		"beside an address":          {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, colleague}, "<nil>"},
+		"address without leads":      {leads.Person{Email: "nobody@example.com"}, []uuid.UUID{ann}, "invalid leads"},
+		"a single lead":              {leads.Person{}, []uuid.UUID{stranger}, "<nil>"},
+	} {
+		_, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: c.person, Leads: c.ids})
+		if rejection(err) != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 4 {
+		t.Errorf("got %d requests, want 4", n)
+	}
+}
+
+// An export counts each contact record that it decrypts towards the daily limit of reveals.
+func TestExportCountsTowardsReveals(t *testing.T) {
+	r := newRig(t)
+	r.deliver(t, contact)
+	lead := r.deliver(t, contact)
+	erased := r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.erase(t, erased); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // two contact records each
+		if _, err := r.ExportRequest(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.auditEvents(t, "lead.reveal_warning", "done"); n != 1 {
+		t.Errorf("got %d warnings, want 1", n)
+	}
+	if _, err := r.reveal(t, lead); err != nil { // the fifth
+		t.Error(err)
+	}
+	if _, err := r.reveal(t, lead); rejection(err) != "too_many reveals_per_day" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An export that exceeds the daily limit needs a second user, like all exports with privacy.require_approval.
+func TestLargeExportNeedsSecondUser(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	for range perDay + 1 {
+		r.deliver(t, contact)
+	}
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(ctx, request); rejection(err) != "forbidden second_user" {
+		t.Fatalf("the user who checked the identity: got %v", err)
+	}
+	if files, events := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`), r.auditEvents(t, "privacy_request.export", "done"); files != 0 || events != 0 {
+		t.Errorf("got %d files and %d audit events, want none", files, events)
+	}
+	if n := r.auditEvents(t, "privacy_request.export", "rejected"); n != 1 {
+		t.Errorf("got %d rejections, want 1", n)
+	}
+	ben := r.By(testkit.Actor(t, r.DB, "ben@example.com"))
+	for n := range 2 {
+		if _, err := ben.ExportRequest(ctx, request); err != nil {
+			t.Fatalf("another user: %v", err)
+		}
+		if got := r.auditEvents(t, "lead.reveal_warning", "done"); got != n+1 {
+			t.Errorf("got %d warnings, want %d", got, n+1)
+		}
+	}
+	lead := testkit.Value[uuid.UUID](t, r.DB, `SELECT lead_id FROM privacy_request_leads LIMIT 1`)
+	if _, err := r.reveal(t, lead); err != nil {
+		t.Errorf("the rejected export counted towards the limit: %v", err)
+	}
+}
+
+// A request is closed as exported when its file has been downloaded.
+func TestExportClosesRequestAfterDownload(t *testing.T) {
+	r := newRig(t)
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	passphrase, err := r.ExportRequest(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if outcome, _ := r.state(t, request); outcome != "" {
+		t.Errorf("before the download: got outcome %q", outcome)
+	}
+	r.download(t, request, passphrase)
+	if outcome, _ := r.state(t, request); outcome != "exported" {
+		t.Errorf("after the download: got outcome %q", outcome)
+	}
+}
+
+// Leads under a legal hold do not prevent the erasure of the others.
+func TestHeldLeadIsLeft(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	held, free := r.deliver(t, contact), r.deliver(t, contact)
+	request := r.request(t, models.RequestErasure)
+	hold := place(t, r.Service, held, false)
+	if err := r.EraseRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, found := r.state(t, request); outcome != "" || found.Leads != 2 || found.Erased != 1 {
+		t.Errorf("with a hold: got %q %+v", outcome, found)
+	}
+	r.expect(t, "with a hold", map[uuid.UUID]string{held: "contact consent", free: ""})
+	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
+		t.Errorf("only the held lead is left: got %v", err)
+	}
+	if err := r.ReleaseHold(ctx, scope.System, hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.EraseRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, found := r.state(t, request); outcome != "erased" || found.Erased != 2 {
+		t.Errorf("without holds: got %q %+v", outcome, found)
+	}
+}
+
+// If all leads of a request are already erased, it is not recorded as an erasure, and no partner is to be notified.
+func TestRequestForErasedLeads(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	lead := r.deliver(t, contact)
+	if _, err := r.erase(t, lead); err != nil {
+		t.Fatal(err)
+	}
+	request := r.requestFor(t, models.RequestErasure, lead)
+	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict already_erased" {
+		t.Errorf("got %v", err)
+	}
+	if err := r.Close(ctx, request, privacy.Closing{Outcome: models.OutcomeNothingFound}); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, _ := r.state(t, request); outcome != "nothing_found" {
+		t.Errorf("got outcome %q", outcome)
+	}
+	if err := r.RecordNotice(ctx, request, r.Required.ID); rejection(err) != "conflict not_erased_yet" {
+		t.Errorf("a notice: got %v", err)
+	}
+}
+
+// A user can add leads that share nothing with the others, with a reason that is in the audit log without the note.
+func TestAddLeadsWithReason(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	ann := r.deliver(t, contact)
+	stranger := r.deliver(t, `"contact":{"email":"dan@example.com","phone":"020 7946 0077"}`)
+	request := r.requestFor(t, models.RequestAccess, ann)
+	if _, err := r.ExportRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	for want, a := range map[string]privacy.Addition{
+		"invalid exception": {Leads: []uuid.UUID{stranger}},
+		"invalid note":      {Leads: []uuid.UUID{stranger}, Exception: models.ExceptionOther, Note: " "},
+		"invalid leads":     {Exception: models.ExceptionProved},
+	} {
+		if err := r.AddLeads(ctx, request, a); rejection(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for name, lead := range map[string]uuid.UUID{"an unknown lead": uuid.New(), "a lead of the request": ann} {
+		if err := r.AddLeads(ctx, request, privacy.Addition{Leads: []uuid.UUID{lead}, Exception: models.ExceptionProved}); rejection(err) != "invalid leads" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if err := r.AddLeads(ctx, request, privacy.Addition{Leads: []uuid.UUID{stranger}, Exception: models.ExceptionOther, Note: "canary-note"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.OpenExport(ctx, request); rejection(err) != "conflict no_export" {
+		t.Errorf("the export without the added lead: got %v", err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 0 {
+		t.Errorf("got %d files, want 0", n)
+	}
+	event := testkit.Value[string](t, r.DB, `SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'privacy_request.add_leads'`)
+	if !strings.Contains(event, id.Format(id.Lead, stranger)) || !strings.Contains(event, `"exception":"other"`) || strings.Contains(event, "canary") {
+		t.Errorf("got audit event %s", event)
+	}
+	all, err := r.RequestLeads(ctx, request, 10)
+	if err != nil || len(all) != 2 || all[0].LeadID != stranger || all[0].Exception != models.ExceptionOther || all[0].ExceptionNote != "canary-note" {
+		t.Errorf("got %+v, %v", all, err)
+	}
+}
+
+// Each lead shows which identifier matched, and whether another one differs. Nothing is decrypted for it.
+func TestRequestTellsPeopleApart(t *testing.T) {
+	r := newRig(t)
+	deliver := func(body string) uuid.UUID {
+		r.Time.Advance(time.Second)
+		return r.deliver(t, body)
+	}
+	ann := deliver(contact)
+	annsMobile := deliver(`"contact":{"email":"ann.example@example.com","phone":"07400 123456"}`)
+	bob := deliver(otherContact) // has Ann's phone number
+	silent := deliver(`"contact":{"email":"ann.example@example.com"}`)
+	type match struct {
+		by           models.LeadMatch
+		email, phone int
+	}
+	for name, c := range map[string]struct {
+		person leads.Person
+		ids    []uuid.UUID
+		want   map[uuid.UUID]match
+		differ int
+	}{
+		"email and phone": {
+			leads.Person{Email: "ann.example@example.com", Phone: "+442079460018"}, nil,
+			map[uuid.UUID]match{ann: {"both", 1, 1}, annsMobile: {"email", 1, 2}, bob: {"phone", 2, 1}, silent: {"email", 1, 0}}, 2,
+		},
+		"email": {
+			leads.Person{Email: "ann.example@example.com"}, nil,
+			map[uuid.UUID]match{ann: {"email", 1, 2}, annsMobile: {"email", 1, 1}, silent: {"email", 1, 0}}, 1, // the newest of equally frequent ones
+		},
+		"phone": {
+			leads.Person{Phone: "+442079460018"}, nil,
+			map[uuid.UUID]match{ann: {"phone", 2, 1}, bob: {"phone", 1, 1}}, 1,
+		},
+		"an email address without leads": {
+			leads.Person{Email: "new@example.com", Phone: "+442079460018"}, nil,
+			map[uuid.UUID]match{ann: {"phone", 3, 1}, bob: {"phone", 2, 1}}, 2,
+		},
+		"ids": {
+			leads.Person{}, []uuid.UUID{bob, ann, silent},
+			map[uuid.UUID]match{bob: {"id", 2, 1}, ann: {"id", 1, 1}, silent: {"id", 1, 0}}, 1,
+		},
+	} {
+		created, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.day(0), Person: c.person, Leads: c.ids})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all, err := r.RequestLeads(t.Context(), created.ID, 10)
+		if err != nil || len(all) != len(c.want) {
+			t.Fatalf("%s: got %+v, %v", name, all, err)
+		}
+		for _, l := range all {
+			if got := (match{l.Matched, l.EmailNumber, l.PhoneNumber}); got != c.want[l.LeadID] {
+				t.Errorf("%s: lead %s: got %+v, want %+v", name, l.LeadID, got, c.want[l.LeadID])
+			}
+		}
+		if _, found := r.state(t, created.ID); found.Differ != c.differ {
+			t.Errorf("%s: %d leads differ, want %d", name, found.Differ, c.differ)
+		}
+		if differs := func(l models.PrivacyRequestLead) bool { return l.EmailNumber > 1 || l.PhoneNumber > 1 }; c.differ > 0 && !differs(all[0]) {
+			t.Errorf("%s: the list does not start with the lead that differs", name)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT coalesce(sum(reveals), 0)::int FROM daily_access`) + r.reveals(t); n != 0 {
+		t.Errorf("got %d reveals, want 0", n)
+	}
+}
+
+// Removed leads are neither exported nor erased. A prepared export that contains them is deleted.
+func TestRemoveLeads(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	ann, bob := r.deliver(t, contact), r.deliver(t, otherContact)
+	byPhone := func(kind models.PrivacyRequestKind) uuid.UUID {
+		created, err := r.CreateRequest(ctx, privacy.NewRequest{
+			Kind: kind, ReceivedOn: r.day(0), Person: leads.Person{Phone: "+442079460018"}, Identity: privacy.Identity{Check: models.IdentityCall},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return created.ID
+	}
+	access, erasure := byPhone(models.RequestAccess), byPhone(models.RequestErasure)
+	if _, err := r.ExportRequest(ctx, access); err != nil {
+		t.Fatal(err)
+	}
+	old := r.exportFile(t, access)
+	for name, c := range map[string]struct {
+		leads []uuid.UUID
+		want  string
+	}{"no lead": {nil, "invalid leads"}, "a lead of another request": {[]uuid.UUID{uuid.New()}, "conflict leads_changed"}} {
+		if err := r.RemoveLeads(ctx, access, c.leads); rejection(err) != c.want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, request := range []uuid.UUID{access, erasure} {
+		if err := r.RemoveLeads(ctx, request, []uuid.UUID{bob}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'privacy_request.remove_leads' AND (after->'leads')::jsonb ? $1`, id.Format(id.Lead, bob)); n != 2 {
+		t.Errorf("got %d audit events, want 2", n)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 0 {
+		t.Errorf("got %d files, want 0", n)
+	}
+	if err := r.RecordDownload(ctx, access, old); err != nil { // it was still being sent
+		t.Fatal(err)
+	}
+	if outcome, _ := r.state(t, access); outcome != "" {
+		t.Errorf("the download of a deleted file closed the request: %q", outcome)
+	}
+	passphrase, err := r.ExportRequest(ctx, access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data := string(r.download(t, access, passphrase)["data.json"]); strings.Contains(data, "bob@example.com") || !strings.Contains(data, "Ann.Example") {
+		t.Errorf("got %s", data)
+	}
+	if err := r.RemoveLeads(ctx, access, []uuid.UUID{ann}); rejection(err) != "conflict request_closed" {
+		t.Errorf("after the export: got %v", err)
+	}
+	if err := r.EraseRequest(ctx, erasure); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(t, "afterwards", map[uuid.UUID]string{ann: "", bob: "contact consent"})
+}
+
+// A lead that is removed at the same time as the others are erased is either erased or removed.
+func TestRemoveBesideErasure(t *testing.T) {
+	r := newRig(t)
+	for range 4 {
+		all := []uuid.UUID{r.deliver(t, contact), r.deliver(t, contact)}
+		request := r.requestFor(t, models.RequestErasure, all...)
+		var group sync.WaitGroup
+		var removed, erased error
+		group.Go(func() { removed = r.RemoveLeads(t.Context(), request, all[:1]) })
+		group.Go(func() { erased = r.EraseRequest(t.Context(), request) })
+		group.Wait()
+		want := map[uuid.UUID]string{all[0]: "", all[1]: ""}
+		switch got := rejection(removed) + ", " + rejection(erased); got {
+		case "<nil>, <nil>":
+			want[all[0]] = "contact consent"
+		case "<nil>, conflict leads_changed":
+			want[all[0]], want[all[1]] = "contact consent", "contact consent"
+		case "conflict request_closed, <nil>":
+		default:
+			t.Errorf("got %s", got)
+		}
+		r.expect(t, "afterwards", want)
+	}
+}
+
+// The limit of searches by email address or phone number holds for each user and day (UTC), even if they are
+// simultaneous.
+func TestLookupsPerDay(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	const limit = 5
+	s := privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{LookupsPerDay: limit})
+	ann := leads.Person{Email: "ann.example@example.com"}
+	find := func(s *privacy.Service) error { _, err := s.FindPerson(ctx, ann); return err }
+	create := func(s *privacy.Service) error {
+		_, err := s.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: ann})
+		return err
+	}
+	var all sync.WaitGroup
+	results := make([]string, 4*limit)
+	for i := range results {
+		all.Go(func() { results[i] = rejection([]func(*privacy.Service) error{find, create}[i%2](s.By(r.user))) })
+	}
+	all.Wait()
+	slices.Sort(results)
+	if done, _ := slices.BinarySearch(results, "too_many lookups_per_day"); done != limit || results[len(results)-1] != results[done] {
+		t.Errorf("got %v", results)
+	}
+	if w, rejected := r.auditEvents(t, "lead.find_warning", "done"), r.auditEvents(t, "lead.find", "rejected"); w != 1 || rejected == 0 {
+		t.Errorf("got %d warnings and %d rejections, want 1 and at least one", w, rejected)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'lookups')::int FROM audit_events WHERE action = 'lead.find_warning'`); n != 4 {
+		t.Errorf("the warning came at %d searches, want 4 of 5", n)
+	}
+	gus := s.By(testkit.Actor(t, r.DB, "gus@example.com"))
+	both := leads.Person{Email: ann.Email, Phone: "+442079460018"} // counts twice
+	for range 2 {
+		if _, err := gus.FindPerson(ctx, both); err != nil {
+			t.Errorf("another user: %v", err)
+		}
+	}
+	if _, err := gus.FindPerson(ctx, both); rejection(err) != "too_many lookups_per_day" {
+		t.Errorf("another user: got %v", err)
+	}
+	if _, err := gus.FindPerson(ctx, leads.Person{Email: "ann"}); rejection(err) != "invalid email" {
+		t.Errorf("an invalid address: got %v", err)
+	}
+	if err := find(gus); err != nil { // the invalid one did not count
+		t.Errorf("another user: %v", err)
+	}
+	r.Time.Set(r.Time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour))
+	if err := find(s.By(r.user)); err != nil {
+		t.Errorf("on the next day: %v", err)
+	}
+}
