@@ -152,7 +152,7 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 }
 
 var errManyContacts = apperr.New(apperr.Forbidden, "second_user",
-	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). The user who exports the data must then be another one than the user who recorded the identity check.")
+	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). Ask another user to export the data, or to record the identity check again.")
 
 // recordExport writes the ids of the exported leads to the audit log, before anything is decrypted, and returns
 // them in ascending order. Each contact record that the export decrypts counts as a reveal.
