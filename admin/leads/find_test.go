@@ -148,7 +148,7 @@ func TestFindStopsAtDailyLimit(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	officer := b.SignedInAs(t, models.Privacy)
 	b.Exec(t, `INSERT INTO daily_access (staff_id, day, lookups) VALUES ($1, $2, $3)`, b.People[models.Privacy].ID, b.Time.Now().UTC(), admintest.LookupsPerDay-1)
-	search := url.Values{"by": {"email"}, "value": {"nobody@example.com"}}
+	search := url.Values{"by": {"email"}, "value": {"unknown@example.com"}}
 	officer.Post(t, "/leads/find", search).Expect(t, "the last search", http.StatusOK)
 	officer.Post(t, "/leads/find", search).Expect(t, "one too many", http.StatusTooManyRequests, `data-code="lookups_per_day"`)
 	lead, _ := b.Deliver(t, b.Harbour())

@@ -168,7 +168,7 @@ func (f *requestFlags) run(
 				counted(int64(r.Leads), "lead"))
 		}
 		if r.Differ > 0 && !f.differing {
-			return fmt.Errorf("nothing was exported or erased, because %s may be about another person: the email address or phone number is another one than that of the others. "+
+			return fmt.Errorf("nothing was exported or erased. The email address or phone number of %s differs from that of the others, so it may be about another person. "+
 				"Check the leads of the privacy request in the console and continue there, or use --include-differing", counted(int64(r.Differ), "lead"))
 		}
 		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"

@@ -38,7 +38,7 @@ func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
 		"without phone numbers":      {leads.Person{}, []uuid.UUID{silent, other}, "invalid leads"},
 		"stranger beside an address": {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, stranger}, "invalid leads"},
 		"beside an address":          {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, colleague}, "<nil>"},
-		"address without leads":      {leads.Person{Email: "nobody@example.com"}, []uuid.UUID{ann}, "invalid leads"},
+		"address without leads":      {leads.Person{Email: "unknown@example.com"}, []uuid.UUID{ann}, "invalid leads"},
 		"a single lead":              {leads.Person{}, []uuid.UUID{stranger}, "<nil>"},
 	} {
 		_, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: c.person, Leads: c.ids})
