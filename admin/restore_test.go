@@ -266,6 +266,8 @@ func TestFormsAreRestored(t *testing.T) {
 		"/payouts/runs/{id}/pay":                    {models.Finance, approved + "/pay", approved + "/pay"},
 		"/payouts/runs/{id}/cancel":                 {models.Finance, approved + "/cancel", approved + "/cancel"},
 		"/privacy/requests/{id}/identity":           {models.Privacy, request + "/identity", request + "/identity"},
+		"/privacy/requests/{id}/add":                {models.Privacy, request + "/add", request + "/add"},
+		"/privacy/requests/{id}/remove":             {models.Privacy, request + "/remove", request + "/remove"},
 		"/privacy/requests/{id}/erase":              {models.Privacy, request + "/erase", request + "/erase"},
 		"/privacy/requests/{id}/extend":             {models.Privacy, request + "/extend", request + "/extend"},
 		"/privacy/requests/{id}/close":              {models.Privacy, request + "/close", request + "/close"},

@@ -28,6 +28,11 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	check(p, "request-new")
 	p.Submit(`form.form button[type="submit"]`)
 	check(p, "request-open")
+	for _, form := range []string{"add", "remove"} {
+		p.Click(`a[href$="/` + form + `"]`)
+		check(p, "request-"+form)
+		p.Click(`form.form a[href^="/privacy/requests/pr_"]`)
+	}
 	p.Click(`a[href$="/identity"]`)
 	check(p, "request-identity")
 	p.Click(`input[name="identity"][value="reply"]`)
