@@ -54,20 +54,21 @@ var objectKinds = []ui.Option{
 	{Value: "audit", Label: "Audit log"},
 }
 
-func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, nil) }
+func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, http.StatusOK, nil) }
 
-func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
+func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) error {
 	q := k.R.URL.Query()
 	f, mistakes := auditFilter(q)
 	var found audit.ListResult
 	if len(mistakes) == 0 {
 		var err error
-		if found, err = h.Audit.List(k.R.Context(), k.Scope, f, web.KeyPage(q)); err != nil {
+		if found, err = h.Audit.List(k.R.Context(), k.Scope, k.EventReader(), f, web.KeyPage(q)); err != nil {
 			return err
 		}
 	}
 	v := ui.AuditListView{
 		Shell:   k.Shell("Audit log"),
+		Text:    q.Get("text"),
 		Person:  q.Get("person"),
 		Object:  q.Get("object"),
 		From:    q.Get("from"),
@@ -79,22 +80,45 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 			{Value: "rejected", Label: "Rejected"},
 		}, q.Get("outcome")),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"),
+			Filtered: web.IsFiltered(q, auditFilters...),
 			ClearURL: "/audit",
+			Hidden:   web.HiddenEvents(k),
 		},
 		Events: web.AuditRows(k, found.Events),
 		Pager:  web.AuditPager("/audit", q, found),
 		Chain:  chain,
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
+	if found.Count > 0 {
+		v.CSV = ui.Download{
+			URL:   "/audit.csv?" + filterQuery(q).Encode(),
+			Label: "Export CSV",
+			Holds: web.CountText(found.Count, found.CountBounded, "event", "events"),
+		}
+	}
 	if k.May(web.VerifyAudit) {
 		v.CheckURL = "/audit/verify"
 	}
-	return k.Show(http.StatusOK, ui.AuditList(v))
+	return k.Show(status, ui.AuditList(v))
+}
+
+// auditFilters are the names of the filters.
+var auditFilters = []string{"text", "person", "action", "kind", "object", "outcome", "from", "to"}
+
+// filterQuery returns the filters in a query, without the page.
+func filterQuery(q url.Values) url.Values {
+	filters := url.Values{}
+	for _, name := range auditFilters {
+		if value := q.Get(name); value != "" {
+			filters.Set(name, value)
+		}
+	}
+	return filters
 }
 
 func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
 	f = audit.Filter{
+		Text:   web.SearchText(q, "text"),
 		Actor:  web.SearchText(q, "person"),
 		Action: web.SearchText(q, "action"),
 		Kind:   web.SearchText(q, "kind"),
@@ -122,7 +146,7 @@ func (h *Handlers) auditVerify(k *web.Request) error {
 		return err
 	}
 	k.Scope, _ = k.ScopeOf(web.ReadAudit)
-	return h.showAudit(k, &ui.ChainResult{
+	return h.showAudit(k, http.StatusOK, &ui.ChainResult{
 		Intact:   verdict.Intact(),
 		Events:   verdict.Events,
 		Head:     verdict.Head,

@@ -1,13 +1,17 @@
 package audit_test
 
 import (
+	"encoding/csv"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -48,6 +52,10 @@ func TestAuditPages(t *testing.T) {
 		"from=2026-01-02&to=2026-01-02":       50,
 		"to=2026-01-01":                       0,
 		"from=tomorrow":                       0,
+		"text=PT_1":                           50,
+		"text=partner.st":                     50,
+		"text=auditor%40":                     1,
+		"text=script":                         0,
 		"older=x":                             50,
 		"older=-5":                            50,
 		"action=" + strings.Repeat("x", 4000): 0,
@@ -77,4 +85,120 @@ func statusChanges(p admintest.Response) (n int) {
 		}
 	}
 	return n
+}
+
+// TestAuditShowsReadableAreas checks that the log shows each role only events about areas that the role may open,
+// on all pages with events and in the export.
+func TestAuditShowsReadableAreas(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	harbour, other := h.AddPartner(t, "harbour"), h.AddPartner(t, "other")
+	h.AddStaff(t, "limited@example.com", models.StaffRole{Role: models.Finance, PartnerID: &harbour})
+	h.Reload(t)
+	log := func(action, kind string, partner uuid.UUID) {
+		t.Helper()
+		e := audit.Event{Action: action, Kind: kind, Object: "ob_1", Partner: partner, After: map[string]any{"total": 100339601}}
+		by := audit.Actor{Name: "test@example.com", Address: "192.0.2.77"}
+		if err := h.Options.Audit.LogDone(t.Context(), by, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log("payout_run.prepared", "payout_run", uuid.Nil)
+	log("ledger.adjust", "adjustment", harbour)
+	log("return.accept", "return", other)
+	log("privacy_request.export", "privacy_request", uuid.Nil)
+	log("partner.prices", "partner", harbour)
+	log("partner.status", "partner", harbour)
+	log("lead.reveal", "lead", harbour)
+	log("hold.place", "lead", harbour)
+	log("staff.roles", "staff", uuid.Nil)
+	log("keys.rewrap", "keys", uuid.Nil)
+	log("future.action", "future", uuid.Nil)
+	everything := []string{
+		"future.action", "hold.place", "keys.rewrap", "lead.reveal", "ledger.adjust", "partner.prices", "partner.status", "payout_run.prepared",
+		"privacy_request.export", "return.accept", "staff.roles",
+	}
+	for user, want := range map[string][]string{
+		"auditor@example.com":         everything,
+		"administrator@example.com":   {"future.action", "keys.rewrap", "partner.status", "staff.roles"},
+		"account_manager@example.com": {"lead.reveal", "partner.prices", "partner.status"},
+		"pricing_manager@example.com": {"lead.reveal", "partner.prices", "partner.status"},
+		"finance@example.com":         {"lead.reveal", "ledger.adjust", "partner.status", "payout_run.prepared", "return.accept"},
+		"limited@example.com":         {"lead.reveal", "ledger.adjust", "partner.status"},
+	} {
+		b := admintest.SignedInAt(t, h.URL, user)
+		shown := func(p admintest.Response) (actions []string) {
+			for _, action := range p.Values("data-action") {
+				if slices.Contains(everything, action) {
+					actions = append(actions, action)
+				}
+			}
+			slices.Sort(actions)
+			return actions
+		}
+		p := b.Get(t, "/audit?person=test%40")
+		if got := shown(p); !slices.Equal(got, want) || p.Total(t) != len(want) {
+			t.Errorf("%s sees %v of %d, want %v", user, got, p.Total(t), want)
+		}
+		if hidden := slices.Contains(p.Codes(), "events_hidden"); hidden == (user == "auditor@example.com") {
+			t.Errorf("%s: the page says that events are hidden: %t", user, hidden)
+		}
+		mayReadStaff := user == "auditor@example.com" || user == "administrator@example.com"
+		if strings.Contains(p.Body, "192.0.2.77") != mayReadStaff {
+			t.Errorf("%s sees IP addresses: %t", user, !mayReadStaff)
+		}
+		var ofPartner []string
+		for _, action := range want {
+			if slices.Contains([]string{"hold.place", "lead.reveal", "ledger.adjust", "partner.prices", "partner.status"}, action) {
+				ofPartner = append(ofPartner, action)
+			}
+		}
+		p = b.Get(t, "/partners/"+id.Format(id.Partner, harbour)+"?tab=audit")
+		if got := shown(p); !slices.Equal(got, ofPartner) {
+			t.Errorf("%s sees %v on the partner's page, want %v", user, got, ofPartner)
+		}
+		file := b.Get(t, "/audit.csv?person=test%40")
+		rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(file.Body, "\ufeff"))).ReadAll()
+		if err != nil || file.Status != http.StatusOK || len(rows) == 0 {
+			t.Fatalf("%s exports: %d, %v", user, file.Status, err)
+		}
+		var exported []string
+		for _, row := range rows[1:] {
+			exported = append(exported, row[4])
+		}
+		if slices.Sort(exported); !slices.Equal(exported, want) || strings.Contains(file.Body, "192.0.2.77") != mayReadStaff {
+			t.Errorf("%s exports %v, want %v", user, exported, want)
+		}
+		if n := h.Count(t, "audit_events", "action = 'audit.export' AND actor = $1 AND after->>'person' = 'true'", user); n != 1 {
+			t.Errorf("%s: got %d audit events about the export, want 1", user, n)
+		}
+	}
+	b := h.SignedInAs(t, models.Auditor)
+	if p := b.Get(t, "/audit?action=payout_run."); !strings.Contains(p.Body, "100339601") {
+		t.Errorf("a large amount is not shown in full: %s", p.Text())
+	}
+	if p := b.Get(t, "/audit.csv?from=tomorrow"); p.Status != http.StatusUnprocessableEntity {
+		t.Errorf("an export with an invalid filter: got %d", p.Status)
+	}
+	h.CheckAuditLog(t)
+}
+
+// TestAreasOfKinds checks that each kind of object in the filter has an area.
+func TestAreasOfKinds(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := h.SignedInAs(t, models.Auditor).Get(t, "/audit")
+	_, options, _ := strings.Cut(p.Body, `name="kind"`)
+	options, _, _ = strings.Cut(options, "</select>")
+	kinds := 0
+	for _, option := range strings.Split(options, `<option value="`)[1:] {
+		if kind, _, _ := strings.Cut(option, `"`); kind != "" && kind != "keys" {
+			if kinds++; audit.AreaOf(kind, "") == audit.Unknown {
+				t.Errorf("%s has no area", kind)
+			}
+		}
+	}
+	if kinds < 15 {
+		t.Errorf("found only %d kinds", kinds)
+	}
 }

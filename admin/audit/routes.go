@@ -18,6 +18,7 @@ func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/audit", Needs: web.ReadAudit, Handle: h.auditList},
+		{Method: get, Path: "/audit.csv", Needs: web.ReadAudit, Long: true, Handle: h.auditCSV},
 		{Method: post, Path: "/audit/verify", Needs: web.VerifyAudit, Handle: h.auditVerify},
 	}
 }

@@ -62,6 +62,7 @@ func (h *Handlers) evidence(k *web.Request) error {
 		Do: func() (string, error) {
 			content, err := h.Evidence.By(k.By).Create(k.R.Context(), k.Scope, evidence.Request{
 				Lead: r.lead.ID, Return: r.object, Amounts: k.MayAt(web.ReadPayouts, r.lead.PartnerID), Contact: contact,
+				Events: k.EventReader(),
 			})
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)

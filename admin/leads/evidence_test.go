@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -127,6 +128,41 @@ func TestDownloadEvidenceWithContact(t *testing.T) {
 	for name, f := range map[string]url.Values{"with contact data": form, "without": nil} {
 		if p := b.Post(t, at, f); p.Status != http.StatusServiceUnavailable || !slices.Equal(p.Codes(), []string{"journal_unavailable"}) {
 			t.Errorf("%s, with an unusable journal: got %d, %v: %s", name, p.Status, p.Codes(), p.Text())
+		}
+	}
+}
+
+// TestLeadPageListsExports checks that a lead's page lists each file that contained data of the lead.
+func TestLeadPageListsExports(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	other, _ := b.Deliver(t, b.Harbour())
+	object, err := id.Parse(id.Lead, lead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := admintest.PrivacyRequest(t, b.Console, object)
+	b.Client = b.SignedInAs(t, models.Privacy)
+	at := "/privacy/requests/" + request
+	exported := b.Post(t, at+"/export", admintest.WithFormKey(url.Values{"proof": {admintest.Password}}))
+	exported.Expect(t, "the export", http.StatusOK, at+"/export.zip")
+	if p := b.Get(t, at+"/export.zip"); p.Status != http.StatusOK {
+		t.Fatalf("the download: got %d", p.Status)
+	}
+	verified(t, b, b.Post(t, "/leads/"+lead+"/evidence", nil), lead)
+	for address, want := range map[string][]string{
+		lead: {"request_export", "request_download", "evidence_pack"}, other: nil,
+	} {
+		p := b.Get(t, "/leads/"+address)
+		var events []string
+		for _, event := range p.Values("data-event") {
+			if slices.Contains([]string{"request_export", "request_download", "evidence_pack"}, event) {
+				events = append(events, event)
+			}
+		}
+		if !slices.Equal(events, want) || strings.Contains(p.Body, at) != (want != nil) {
+			t.Errorf("the page of %s lists %v, want %v", address, events, want)
 		}
 	}
 }

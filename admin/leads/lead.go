@@ -40,6 +40,9 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err := h.addReveals(k, l, &v); err != nil {
 		return err
 	}
+	if err := h.addExports(k, l, &v); err != nil {
+		return err
+	}
 	if err := h.addHolds(k, l, &v); err != nil {
 		return err
 	}
@@ -154,10 +157,32 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 		}
 		v.Timeline = append(v.Timeline, step)
 	}
-	slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
 	if l.State != models.LeadErased && k.MayAt(web.RevealLeads, l.PartnerID) && h.Privacy.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
 		v.Contact.RevealURL = web.LeadURL(l.ID) + "/reveal?field="
 	}
+	return nil
+}
+
+var exportLabels = map[privacy.ExportKind]string{
+	privacy.RequestExport:   "Data exported for a privacy request",
+	privacy.RequestDownload: "Exported data downloaded",
+	privacy.EvidencePack:    "Evidence pack downloaded",
+}
+
+// addExports adds the exports that contained the lead to its timeline.
+func (h *Handlers) addExports(k *web.Request, l leads.Details, v *view.DetailsView) error {
+	all, err := h.Privacy.ExportsOf(k.R.Context(), k.Scope, l.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		step := view.Step{At: e.At, Event: string(e.Kind), What: exportLabels[e.Kind], Detail: "By " + e.Actor}
+		if e.Request != "" && k.May(web.ReadRequests) {
+			step.More = ui.Link{Label: e.Request, URL: "/privacy/requests/" + e.Request}
+		}
+		v.Timeline = append(v.Timeline, step)
+	}
+	slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
 	return nil
 }
 

@@ -21,10 +21,11 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 		return k.Show(http.StatusOK, view.PartnerAudit(v))
 	}
 	q := k.R.URL.Query()
-	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), audit.Filter{}, web.KeyPage(q))
+	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), k.EventReader(), audit.Filter{}, web.KeyPage(q))
 	if err != nil {
 		return err
 	}
+	v.State.Hidden = web.HiddenEvents(k)
 	v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(head.URL, q, found)
 	return k.Show(http.StatusOK, view.PartnerAudit(v))
 }

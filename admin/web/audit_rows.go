@@ -1,20 +1,21 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // AuditRows returns the table rows for audit events. An event links to its object if the user may
-// see that object.
+// see that object. Only users who may view staff see the IP addresses.
 func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
+	showAddress := k.May(ReadStaff)
 	for i, e := range events {
 		rows[i] = ui.AuditRow{
 			At:        e.At,
@@ -26,9 +27,11 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 			Object:    e.ObjectID,
 			Outcome:   string(e.Outcome),
 			Reason:    e.Reason,
-			Address:   e.Address,
 			RequestID: e.RequestID,
 			Changes:   Changes(e.Before, e.After),
+		}
+		if showAddress {
+			rows[i].Address = e.Address
 		}
 		switch {
 		case e.ObjectKind == "staff" && e.ObjectID != "" && k.May(ReadStaff):
@@ -50,6 +53,34 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 		}
 	}
 	return rows
+}
+
+// areaLabels complete the sentence "Events about … are not shown".
+var areaLabels = map[audit.Area]string{
+	"staff":          "users",
+	"partners":       "partners",
+	"pricing":        "prices",
+	"leads":          "leads",
+	"requests":       "privacy requests",
+	"disclosures":    "disclosure texts",
+	"retention":      "retention and legal holds",
+	"payouts":        "payouts",
+	"reconciliation": "reconciliations",
+	"audit":          "the audit log",
+	audit.Unknown:    "keys",
+}
+
+// HiddenEvents describes the audit events that the user may not see, or returns "".
+func HiddenEvents(k *Request) string {
+	hidden := k.EventReader().HiddenAreas()
+	if len(hidden) == 0 {
+		return ""
+	}
+	labels := make([]string, len(hidden))
+	for i, area := range hidden {
+		labels[i] = areaLabels[area]
+	}
+	return "Events about " + enumerate(labels, "and") + " are not shown, because your roles do not allow you to view them."
 }
 
 // kindLabel formats the kind of an object as a label: "rate_card" is "rate card".
@@ -76,9 +107,11 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"keys.rewrap":                    "rewrap lead keys",
 	"keys.expire":                    "delete old versions of Vault key",
 	"keys.rotate":                    "create new version of Vault key",
+	"audit.export":                   "export audit log",
 	"audit.verify":                   "verify audit log",
 	"ledger.adjust":                  "adjust balance",
 	"ledger.download":                "download ledger export",
+	"ledger.redact_note":             "redact note",
 	"link.create":                    "create documentation link",
 	"link.revoke":                    "revoke documentation link",
 	"partner.details":                "change partner details",
@@ -130,10 +163,13 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"staff.second_factor":            "set up second factor",
 	"job.cancel":                     "cancel job",
 	"job.fail":                       "job failed",
+	"lead.download":                  "download personal data of lead",
 	"lead.evidence":                  "download evidence pack",
+	"lead.export":                    "export personal data of lead",
 	"leads.evidence":                 "download evidence pack",
 	"lead.reveal_again":              "include revealed fields in evidence pack",
 	"evidence.create_key":            "create evidence key",
+	"evidence.revoke_key":            "revoke evidence key",
 	"evidence.rotate_key":            "rotate evidence key",
 }
 
@@ -172,11 +208,12 @@ func Changes(before, after *string) (all []ui.Change) {
 	return all
 }
 
-// Fields decodes the fields of an audit event from JSON. For nil, it returns an empty map.
+// Fields decodes the fields of an audit event or of an event in a lead's history. For nil, it returns an empty
+// map.
 func Fields(text *string) map[string]any {
 	var out map[string]any
 	if text != nil {
-		_ = json.Unmarshal([]byte(*text), &out) // always valid, because the audit log wrote it
+		out, _ = audit.DecodeFields(*text) // always valid, because the service wrote it
 	}
 	return out
 }

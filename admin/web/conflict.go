@@ -38,7 +38,7 @@ func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) 
 // changes.
 func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
-	found, err := k.console.Audit.List(k.R.Context(), k.Scope, f, audit.Page{Size: 1})
+	found, err := k.console.Audit.List(k.R.Context(), k.Scope, k.EventReader(), f, audit.Page{Size: 1})
 	if err == nil && len(found.Events) > 0 {
 		last = found.Events[0]
 	}

@@ -26,6 +26,15 @@ func CountText(n int64, bounded bool, one, many string) string {
 	return ui.Number(n) + " " + many
 }
 
+// enumerate formats a list of words: "prices, payouts and keys", if the last two are separated by "and".
+func enumerate(words []string, separator string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " " + separator + " " + words[last]
+}
+
 // Minute formats a time in UTC without seconds.
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 

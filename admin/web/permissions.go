@@ -1,7 +1,9 @@
 package web
 
 import (
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/scope"
 )
 
 // The permissions of the console, named as in the policy.
@@ -83,6 +85,21 @@ var permissionLabels = map[string]string{
 	"payouts, approve":      "accept or reject returns, approve payout runs and mark them as paid",
 	"reconciliation, read":  "view reconciliations",
 	"reconciliation, write": "reconcile partner files",
+}
+
+// EventReader returns which audit events the user may see: those about the areas that they may open.
+func (u User) EventReader() audit.Reader {
+	return func(a audit.Area) scope.Scope {
+		p := authz.Permission{Object: string(a), Action: "read"}
+		if a == audit.Unknown {
+			p = VerifyAudit
+		}
+		_, partial := partialPermissions[p]
+		if sc, ok := u.ScopeOf(p); ok && (partial || u.May(p)) {
+			return sc
+		}
+		return scope.Scope{}
+	}
 }
 
 // PermissionLabel returns the label of a permission, such as "edit partners".

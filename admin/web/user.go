@@ -78,9 +78,5 @@ func (u User) RoleNamesGranting(p authz.Permission) string {
 	for _, r := range u.Access.RolesGranting(p) {
 		names = append(names, staff.RoleName(r))
 	}
-	last := len(names) - 1
-	if last < 1 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return enumerate(names, "or")
 }

@@ -52,7 +52,7 @@ contains no contact data, unless you use --contact. The audit log records the pa
 		if err != nil {
 			return err
 		}
-		r := evidence.Request{Lead: lead, Amounts: true, Contact: *contact}
+		r := evidence.Request{Lead: lead, Amounts: true, Contact: *contact, Events: audit.Everything}
 		if *disputed != "" {
 			if r.Return, err = id.Parse(id.Return, *disputed); err != nil || r.Return == uuid.Nil {
 				return usageError{errors.New("not a return ID: enter rt_ followed by 26 letters and digits")}

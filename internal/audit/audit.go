@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -180,6 +181,14 @@ func encode(fields map[string]any) (*string, error) {
 	}
 	out := string(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	return &out, nil
+}
+
+// DecodeFields decodes a JSON object with the fields of an event. Numbers keep their digits, as json.Number.
+func DecodeFields(text string) (fields map[string]any, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&fields)
+	return fields, err
 }
 
 // Hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each

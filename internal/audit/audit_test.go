@@ -231,7 +231,7 @@ func TestList(t *testing.T) {
 	}
 	list := func(sc scope.Scope, f audit.Filter, p audit.Page) (found audit.ListResult, objects string) {
 		t.Helper()
-		found, err := c.List(t.Context(), sc, f, p)
+		found, err := c.List(t.Context(), sc, audit.Everything, f, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,6 +268,12 @@ func TestList(t *testing.T) {
 		"part of an email address": {scope.System, audit.Filter{Actor: "ADA@Exam"}, "9876543210"},
 		"wildcard in actor":        {scope.System, audit.Filter{Actor: "ada%"}, ""},
 		"rejections":               {scope.System, audit.Filter{Outcome: models.AuditRejected}, ""},
+		"text in the actor":        {scope.System, audit.Filter{Text: "ADA@"}, "9876543210"},
+		"text in the action":       {scope.System, audit.Filter{Text: "secret.cr"}, "97531"},
+		"text in the object":       {scope.System, audit.Filter{Text: "PT_4"}, "4"},
+		"text in the reason":       {scope.Partners(mine), audit.Filter{Text: "Checked"}, "86420"},
+		"text in two fields":       {scope.System, audit.Filter{Text: "partnerpt"}, ""},
+		"wildcard in text":         {scope.System, audit.Filter{Text: "%"}, ""},
 		"wildcard in action":       {scope.System, audit.Filter{Action: "%"}, ""},
 	} {
 		if _, objects := list(c.scope, c.f, audit.Page{Size: 20}); objects != c.want {

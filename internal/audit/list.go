@@ -15,6 +15,7 @@ import (
 // Filter selects events. A field with its zero value matches all events.
 type Filter struct {
 	Kind, Object string
+	Text         string // part of the actor, the action, the object's id or the reason, ignoring case
 	Actor        string // part of the actor's name or email address, ignoring case
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject
@@ -43,13 +44,10 @@ type ListResult struct {
 	CountBounded bool
 }
 
-// List returns a page of the events that match a filter. If the scope does not include all
-// partners, it returns only events of the partners in the scope.
-func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out ListResult, err error) {
-	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
-	if !sc.All() {
-		q = q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil))
-	}
+// List returns a page of the events that match a filter and that the reader may see. If the scope does not
+// include all partners, it returns only events of the partners in the scope.
+func (l *Log) List(ctx context.Context, sc scope.Scope, r Reader, f Filter, p Page) (out ListResult, err error) {
+	q := l.matching(ctx, sc, r, f)
 	bounded := q.Session(&gorm.Session{}).Select("1").Limit(countBound + 1)
 	if err := l.db.Gorm.WithContext(ctx).Table("(?) AS found", bounded).Count(&out.Count).Error; err != nil {
 		return out, postgres.Translate(err)
@@ -64,6 +62,42 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out L
 	return out, nil
 }
 
+// Each calls a function with each event that List would return, oldest first. It leaves out events that are
+// written after it was called. It reads the events in batches and does not hold a database connection between them.
+func (l *Log) Each(ctx context.Context, sc scope.Scope, r Reader, f Filter, do func(*models.AuditEvent) error) error {
+	last, _, err := l.Head(ctx)
+	if err != nil {
+		return err
+	}
+	q := l.matching(ctx, sc, r, f).Where("id <= ?", last)
+	for after := int64(0); ; {
+		var batch []models.AuditEvent
+		if err := q.Session(&gorm.Session{}).Where("id > ?", after).Order("id").Limit(readBatch).Find(&batch).Error; err != nil {
+			return postgres.Translate(err)
+		}
+		for i := range batch {
+			if err := do(&batch[i]); err != nil {
+				return err
+			}
+			after = batch[i].ID
+		}
+		if len(batch) < readBatch {
+			return nil
+		}
+	}
+}
+
+func (l *Log) matching(ctx context.Context, sc scope.Scope, r Reader, f Filter) *gorm.DB {
+	q := r.visible(f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{})))
+	if !sc.All() {
+		q = q.Where("partner_id IN ?", partners(sc))
+	}
+	return q
+}
+
+// partners returns the partners in a scope as the operand of IN, which must not be empty.
+func partners(sc scope.Scope) []uuid.UUID { return append(sc.IDs(), uuid.Nil) }
+
 func (f Filter) apply(q *gorm.DB) *gorm.DB {
 	for column, value := range map[string]string{
 		"object_kind": f.Kind, "object_id": f.Object, "outcome": string(f.Outcome),
@@ -75,6 +109,9 @@ func (f Filter) apply(q *gorm.DB) *gorm.DB {
 	if f.Actor != "" {
 		q = q.Where(`strpos(lower(actor), lower(?)) > 0
 			OR staff_id IN (SELECT id FROM staff WHERE strpos(lower(name), lower(?)) > 0 OR strpos(lower(email), lower(?)) > 0)`, f.Actor, f.Actor, f.Actor)
+	}
+	if f.Text != "" {
+		q = q.Where(`strpos(lower(concat_ws(E'\n', actor, action, object_id, reason)), lower(?)) > 0`, f.Text)
 	}
 	if f.Action != "" {
 		q = q.Where("starts_with(action, ?)", f.Action)

@@ -18,15 +18,16 @@ type Object struct{ Kind, ID string }
 // Proof contains events with what is needed to check them: their hashes and the head of the chain.
 type Proof struct {
 	Events   []models.AuditEvent // oldest first
-	Complete bool                // whether there are no earlier events
+	Complete bool                // whether there are no other events
+	LeftOut  int                 // number of events that the reader may not see
 	Head     models.AuditEvent   // the last event of the chain; only its id and its hash
 }
 
 var errChanged = apperr.New(apperr.Internal, "audit_log", "An event in the audit log was changed. Ask an auditor to verify the audit log.")
 
-// Prove returns the newest events about the given objects, at most as many as size says. It returns an
-// error if the hash of one of them is wrong.
-func (l *Log) Prove(ctx context.Context, objects []Object, size int) (p Proof, err error) {
+// Prove returns those of the newest events about the given objects, at most as many as size says, that the
+// reader may see. It returns an error if the hash of one of them is wrong.
+func (l *Log) Prove(ctx context.Context, r Reader, objects []Object, size int) (p Proof, err error) {
 	pairs := make([][]any, len(objects))
 	for i, o := range objects {
 		pairs[i] = []any{o.Kind, o.ID}
@@ -40,8 +41,11 @@ func (l *Log) Prove(ctx context.Context, objects []Object, size int) (p Proof, e
 	if err != nil {
 		return p, postgres.Translate(err)
 	}
-	if p.Complete = len(p.Events) <= size; !p.Complete {
-		p.Events = p.Events[:size]
+	found := min(len(p.Events), size)
+	p.Complete = found == len(p.Events)
+	p.Events = slices.DeleteFunc(p.Events[:found], func(e models.AuditEvent) bool { return !r.Allows(&e) })
+	if p.LeftOut = found - len(p.Events); p.LeftOut > 0 {
+		p.Complete = false
 	}
 	slices.Reverse(p.Events)
 	for i := range p.Events {

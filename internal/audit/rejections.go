@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,8 +62,8 @@ func (l *Log) LogRejectionCounts(ctx context.Context) (events int64, err error) 
 			return err
 		}
 		for _, g := range gone {
-			counts := map[string]any{}
-			if err := json.Unmarshal([]byte(g.Counted), &counts); err != nil {
+			counts, err := DecodeFields(g.Counted)
+			if err != nil {
 				return err
 			}
 			if len(counts) == 0 {

@@ -27,7 +27,7 @@ type Verdict struct {
 // Intact reports whether the hash chain is complete and unchanged.
 func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
-const verifyBatch = 5000
+const readBatch = 5000
 
 // Verify checks the hash chain from the beginning. If the parameter head is not empty, Verify also
 // checks that an event has this hash. If head is empty, Verify cannot detect that the last events were
@@ -41,7 +41,7 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	prev := make([]byte, sha256.Size)
 	for last := int64(0); ; {
 		var batch []models.AuditEvent
-		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", last).Order("id").Limit(verifyBatch).Find(&batch).Error; err != nil {
+		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", last).Order("id").Limit(readBatch).Find(&batch).Error; err != nil {
 			return v, postgres.Translate(err)
 		}
 		for i := range batch {
@@ -58,7 +58,7 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 			v.Events++
 			v.Head = hex.EncodeToString(e.Hash)
 		}
-		if len(batch) < verifyBatch {
+		if len(batch) < readBatch {
 			return v, nil
 		}
 	}

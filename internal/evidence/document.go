@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -52,6 +51,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 		Timeline:  []pack.Event{},
 		Returns:   []pack.Return{},
 		Reveals:   []pack.Reveal{},
+		Exports:   []pack.Export{},
 		Holds:     []pack.Hold{},
 	}
 	for _, e := range l.Events {
@@ -93,7 +93,12 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			ReleasedAt: utc(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
 		})
 	}
+	proved, err := s.addExports(ctx, sc, &d, l.ID)
+	if err != nil {
+		return d, err
+	}
 	err = s.addAudit(ctx, &d, r, returns)
+	d.Audit.Complete = d.Audit.Complete && proved
 	return d, err
 }
 
@@ -142,8 +147,9 @@ func signature(l leads.Details) pack.Signature {
 }
 
 func timelineEvent(e models.LeadEvent) (pack.Event, error) {
-	out, detail := pack.Event{At: e.At.UTC(), Event: string(e.Kind), Detail: map[string]string{}}, map[string]any{}
-	if err := json.Unmarshal([]byte(e.Detail), &detail); err != nil {
+	out := pack.Event{At: e.At.UTC(), Event: string(e.Kind), Detail: map[string]string{}}
+	detail, err := audit.DecodeFields(e.Detail)
+	if err != nil {
 		return out, fmt.Errorf("reading an event of the lead: %w", err)
 	}
 	for name, value := range detail {
@@ -226,20 +232,31 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 	return nil
 }
 
-// addAudit adds the audit events about the lead. Events about its returns contain amounts, so they are
-// added only if the user may see payouts.
+// addExports adds every export that contained data of the lead. It reports whether the audit log has an event for
+// this lead alone for each of them.
+func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Document, lead uuid.UUID) (proved bool, err error) {
+	exports, err := s.Privacy.ExportsOf(ctx, sc, lead)
+	proved = true
+	for _, e := range exports {
+		d.Exports = append(d.Exports, pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind), Request: e.Request})
+		proved = proved && !e.Shared
+	}
+	return proved, err
+}
+
+// addAudit adds the audit events about the lead and its returns that the user may see.
 func (s *Service) addAudit(ctx context.Context, d *pack.Document, r Request, returns []string) error {
 	objects := []audit.Object{{Kind: "lead", ID: d.Lead.ID}}
-	if r.Amounts {
-		for _, one := range returns {
-			objects = append(objects, audit.Object{Kind: "return", ID: one})
-		}
+	for _, one := range returns {
+		objects = append(objects, audit.Object{Kind: "return", ID: one})
 	}
-	proof, err := s.Audit.Prove(ctx, objects, maxEvents)
+	proof, err := s.Audit.Prove(ctx, r.Events, objects, maxEvents)
 	if err != nil {
 		return err
 	}
-	d.Audit = pack.Audit{HeadID: proof.Head.ID, Head: hex.EncodeToString(proof.Head.Hash), Complete: proof.Complete, Events: []pack.AuditEvent{}}
+	d.Audit = pack.Audit{
+		HeadID: proof.Head.ID, Head: hex.EncodeToString(proof.Head.Hash), Complete: proof.Complete, LeftOut: proof.LeftOut, Events: []pack.AuditEvent{},
+	}
 	for i := range proof.Events {
 		e := &proof.Events[i]
 		if e.ObjectKind == "return" && e.Reason != "" && e.Outcome == models.AuditDone {

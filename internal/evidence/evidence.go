@@ -53,6 +53,7 @@ type Request struct {
 	Return  uuid.UUID // the disputed return, or uuid.Nil
 	Amounts bool      // whether the user may see prices and payouts
 	Contact bool      // include the fields that the user has revealed recently
+	Events  audit.Reader
 }
 
 var (

@@ -154,8 +154,8 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 var errManyContacts = apperr.New(apperr.Forbidden, "second_user",
 	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). Ask another user to export the data, or to record the identity check again.")
 
-// recordExport writes the ids of the exported leads to the audit log, before anything is decrypted, and returns
-// them in ascending order. Each contact record that the export decrypts counts as a reveal.
+// recordExport writes the export to the audit log, before anything is decrypted, and returns the ids of the leads in
+// ascending order. Each contact record that the export decrypts counts as a reveal.
 func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
 	const action = "privacy_request.export"
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
@@ -177,12 +177,34 @@ func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (id
 				return errManyContacts
 			}
 		}
-		return s.logLeads(tx, r.ID, action, ids, nil)
+		return s.logExport(tx, r.ID, action, exportEvent)
 	})
 	if errors.Is(err, errManyContacts) {
 		err = s.logExceeded(ctx, errManyContacts, audit.Event{Action: action, Kind: "privacy_request", Object: RequestID(r.ID)})
 	}
 	return ids, err
+}
+
+// logExport writes an event about a request and one about each of its leads, because the request is deleted
+// after some time.
+func (s *Service) logExport(tx *gorm.DB, request uuid.UUID, action, ofLead string) error {
+	var rows []models.PrivacyRequestLead
+	if err := tx.Where("request_id = ?", request).Order("lead_id").Find(&rows).Error; err != nil {
+		return err
+	}
+	if err := s.logRequest(tx, request, action, map[string]any{"leads": len(rows)}); err != nil {
+		return err
+	}
+	for _, l := range rows {
+		err := audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+			Action: ofLead, Kind: "lead", Object: id.Format(id.Lead, l.LeadID), Partner: l.PartnerID,
+			After: map[string]any{"request": RequestID(request)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkKeys returns an error if this node cannot decrypt all leads of a request, or if the key of one is
@@ -331,7 +353,7 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.logRequest(tx, r.ID, "privacy_request.download", nil) })
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.logExport(tx, r.ID, "privacy_request.download", downloadEvent) })
 	if err != nil {
 		return nil, errors.Join(err, archive.Close())
 	}

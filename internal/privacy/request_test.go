@@ -413,7 +413,7 @@ func TestAccessRequest(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 1 {
 		t.Errorf("got %d files, want 1", n)
 	}
-	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'privacy_request.export' AND (after->'leads')::jsonb ? $1`, id.Format(id.Lead, lead)); n != 2 {
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.export' AND object_id = $1`, id.Format(id.Lead, lead)); n != 2 {
 		t.Errorf("got %d audit events with the lead, want 2", n)
 	}
 	r.Time.Advance(privacy.ExportRetention)

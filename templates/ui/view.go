@@ -93,6 +93,7 @@ type ListState struct {
 	ClearURL string // the list without filters
 	Failed   string // error message, or ""
 	RetryURL string
+	Hidden   string // describes rows that the user may not see, or ""
 }
 
 // StepUp states whether a form asks the user to enter the password or a code again.

@@ -467,7 +467,7 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(fmt.Sprintf(`location.pathname === "/staff/%s"`, h.StaffID(models.Finance)))
 	p.Open(h.URL + "/audit")
 	p.Press("/")
-	p.Wait(`document.activeElement.name === "person"`)
+	p.Wait(`document.activeElement.name === "text"`)
 }
 
 // filterInBrowser types into a filter. The list and the page's address must change while the user is

@@ -100,7 +100,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 // evidencePage returns the address of the page in an evidence pack.
 func evidencePage(t *testing.T, s *admintest.Console, lead, disputed uuid.UUID) string {
 	t.Helper()
-	content, err := s.Options.Evidence.By(audit.Operator).Create(t.Context(), scope.System, evidence.Request{Lead: lead, Return: disputed, Amounts: true})
+	content, err := s.Options.Evidence.By(audit.Operator).Create(t.Context(), scope.System, evidence.Request{Lead: lead, Return: disputed, Amounts: true, Events: audit.Everything})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type Document struct {
 	Returns   []Return  `json:"returns"`
 	Ledger    *Ledger   `json:"ledger"` // null if the user may not see payouts
 	Reveals   []Reveal  `json:"reveals"`
+	Exports   []Export  `json:"exports"` // missing in packs of earlier versions
 	Holds     []Hold    `json:"holds"`
 	Erasure   *Erasure  `json:"erasure"` // null if the lead was not erased
 	Audit     Audit     `json:"audit"`
@@ -146,6 +147,15 @@ type Reveal struct {
 	Reason string    `json:"reason"`
 }
 
+// Export says that a file with data of the lead was created or downloaded. Kind is request_export (the data was
+// exported for a privacy request), request_download (such a file was downloaded) or evidence_pack.
+type Export struct {
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Kind    string    `json:"kind"`
+	Request string    `json:"request,omitempty"` // the privacy request
+}
+
 // Hold is a legal hold that applies or applied to the lead, without its reason.
 type Hold struct {
 	ID         string     `json:"id"`
@@ -167,12 +177,13 @@ type Erasure struct {
 	ConsentKept bool `json:"consentKept"` // only the contact record was erased
 }
 
-// Audit contains the audit events about the lead and, if the user may see prices, about its returns.
+// Audit contains the audit events about the lead and its returns that the user may see.
 type Audit struct {
 	HeadID   int64        `json:"headId"` // the last event of the chain when the pack was created
 	Head     string       `json:"head"`   // the hash of that event
 	Complete bool         `json:"complete"`
-	Events   []AuditEvent `json:"events"` // oldest first
+	LeftOut  int          `json:"leftOut,omitempty"` // number of events that the user may not see
+	Events   []AuditEvent `json:"events"`            // oldest first
 }
 
 // AuditEvent contains all fields of an audit event that its hash depends on.

@@ -67,6 +67,7 @@ func document() pack.Document {
 			{ID: 123, At: created.Add(-170 * time.Minute), Kind: "accrual", Reference: "ld_1", Amount: &pack.Amount{Amount: "-45.61", Currency: "EUR"}},
 		}},
 		Reveals: []pack.Reveal{{At: created.Add(-time.Hour), By: "fay@example.com", Field: "name", Reason: "complaint"}},
+		Exports: []pack.Export{{At: created.Add(-3 * time.Minute), By: "ida@example.com", Kind: "request_download", Request: "rq_3"}},
 		Holds: []pack.Hold{{
 			ID: "lh_1", Person: true, PlacedAt: created.Add(-20 * time.Minute), PlacedBy: "eve@example.com",
 			ReleasedAt: ptr(created.Add(-10 * time.Minute)), ReleasedBy: "hal@example.com",

@@ -1,0 +1,88 @@
+package audit
+
+import (
+	"encoding/csv"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/csvcell"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+)
+
+// csvColumns are the columns of the exported audit log.
+var csvColumns = []string{
+	"event", "time", "user", "role", "action", "object_type", "object", "partner", "outcome", "reason", "before", "after",
+	"ip_address", "request_id", "hash",
+}
+
+// auditCSV streams the events that match the filters, oldest first. The export is an event of the log too.
+func (h *Handlers) auditCSV(k *web.Request) error {
+	q := k.R.URL.Query()
+	f, mistakes := auditFilter(q)
+	if len(mistakes) > 0 {
+		return h.showAudit(k, http.StatusUnprocessableEntity, nil)
+	}
+	e := audit.Event{Action: "audit.export", Kind: "audit", After: describe(q)}
+	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
+		return err
+	}
+	return web.SendCSV(k, "audit-log-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
+		w := csv.NewWriter(to)
+		if err := w.Write(csvColumns); err != nil {
+			return err
+		}
+		showAddress := k.May(web.ReadStaff)
+		err := h.Audit.Each(k.R.Context(), k.Scope, k.EventReader(), f, func(e *models.AuditEvent) error {
+			return w.Write(record(e, showAddress))
+		})
+		if err == nil { // no flush after an error, so that an error page can still be sent
+			w.Flush()
+			err = w.Error()
+		}
+		return err
+	})
+}
+
+// describe returns the filters for the audit log. For a text that the user typed, it states only that there was
+// one, because the text could be a consumer's name.
+func describe(q url.Values) map[string]any {
+	filters := map[string]any{}
+	for name, values := range filterQuery(q) {
+		switch name {
+		case "text", "person", "object":
+			filters[name] = true
+		default:
+			filters[name] = web.Short(values[0])
+		}
+	}
+	return filters
+}
+
+func record(e *models.AuditEvent, showAddress bool) []string {
+	partner, address := "", ""
+	if e.PartnerID != nil {
+		partner = id.Format(id.Partner, *e.PartnerID)
+	}
+	if showAddress {
+		address = e.Address
+	}
+	return []string{
+		strconv.FormatInt(e.ID, 10), e.At.UTC().Format(time.RFC3339Nano), csvcell.Escape(e.Actor), e.Role, e.Action, e.ObjectKind,
+		csvcell.Escape(e.ObjectID), partner, string(e.Outcome), csvcell.Escape(e.Reason), text(e.Before), text(e.After),
+		address, e.RequestID, hex.EncodeToString(e.Hash),
+	}
+}
+
+func text(fields *string) string {
+	if fields == nil {
+		return ""
+	}
+	return *fields
+}

@@ -1,0 +1,77 @@
+package privacy
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The actions of the audit events about exports, whose object is the lead.
+const (
+	exportEvent   = "lead.export"
+	downloadEvent = "lead.download"
+	evidenceEvent = "lead.evidence"
+)
+
+// ExportKind is the kind of file that contains data of a lead.
+type ExportKind string
+
+const (
+	RequestExport   ExportKind = "request_export"   // for a privacy request
+	RequestDownload ExportKind = "request_download" // the download of a RequestExport
+	EvidencePack    ExportKind = "evidence_pack"
+)
+
+var exportKinds = map[string]ExportKind{
+	exportEvent: RequestExport, "privacy_request.export": RequestExport, downloadEvent: RequestDownload, evidenceEvent: EvidencePack,
+}
+
+// LeadExport is the creation or the download of a file that contains data of a lead.
+type LeadExport struct {
+	At      time.Time
+	Actor   string
+	Kind    ExportKind
+	Request string // ID of the privacy request, or ""
+	// Shared is set if the audit event also contains the IDs of other leads, as those of earlier versions do.
+	Shared bool
+}
+
+// ExportsOf returns the exports that contained data of a lead, oldest first: the exports for privacy requests and
+// their downloads, and the evidence packs. Exports of the ledger and of reconciliations are not among them, because
+// they contain only the lead's IDs and amounts.
+func (s *Service) ExportsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []LeadExport, err error) {
+	name := id.Format(id.Lead, lead)
+	q := s.db.Gorm.WithContext(ctx).Where("outcome = ?", models.AuditDone).Where(
+		`object_kind = 'lead' AND object_id = ? AND action IN ?
+		OR object_kind = 'privacy_request' AND action = 'privacy_request.export' AND strpos(after::text, ?) > 0`,
+		name, []string{exportEvent, downloadEvent, evidenceEvent}, name)
+	var events []models.AuditEvent
+	if err := q.Order("id").Find(&events).Error; err != nil {
+		return nil, postgres.Translate(err)
+	}
+	for _, e := range events {
+		if e.PartnerID != nil && !sc.Allows(*e.PartnerID) {
+			continue
+		}
+		one := LeadExport{At: e.At.UTC(), Actor: e.Actor, Kind: exportKinds[e.Action], Shared: e.ObjectKind != "lead"}
+		switch {
+		case one.Shared:
+			one.Request = e.ObjectID
+		case e.After != nil:
+			fields, err := audit.DecodeFields(*e.After)
+			if err != nil {
+				return nil, err
+			}
+			one.Request, _ = fields["request"].(string)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
