@@ -125,7 +125,7 @@ var updatable = map[string]string{
 	"returns":         "state decided_by decided_at decision_note row_version",
 	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference cancel_reason row_version",
 	"exports":         "file_id rows",
-	"evidence_keys":   "sealed retired_at",
+	"evidence_keys":   "sealed retired_at revoked_at",
 	"reconciliations": "file_id profile mapping period_from period_to state result as_of compared_at saved_by saved_at row_version",
 
 	"retention_periods": "days position accepted_at accepted_by accepted_by_id",

@@ -10,4 +10,5 @@ type EvidenceKey struct {
 	Sealed    []byte // the private key; nil if the key is retired
 	CreatedAt time.Time
 	RetiredAt *time.Time
+	RevokedAt *time.Time // packs that were signed later are not valid
 }

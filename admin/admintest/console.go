@@ -99,6 +99,9 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
 	signing := evidence.NewKeys(h.DB, keys, h.Time)
 	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
+	if err := signing.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access, published)
 	h.Reload(t)
 	prices, err := ratecard.NewService(h.DB, h.Time)

@@ -33,7 +33,7 @@ import (
 )
 
 func evidenceCommand() *cobra.Command {
-	return group("evidence", "Create and verify evidence packs", evidenceCreate(), evidenceVerify(), evidenceRotateKey())
+	return group("evidence", "Create and verify evidence packs", evidenceCreate(), evidenceVerify(), evidenceRotateKey(), evidenceRevokeKey())
 }
 
 func evidenceCreate() *cobra.Command {
@@ -231,6 +231,33 @@ published, so that older packs can still be verified.`,
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "New evidence packs are signed with key %s\n", kid)
+			return nil
+		})
+	}
+	return c
+}
+
+func evidenceRevokeKey() *cobra.Command {
+	c := &cobra.Command{
+		Use: "revoke-key KEY", Short: "Mark a stolen key, so that packs signed with it later are not valid",
+		Long: `Mark a key that signs evidence packs as stolen. The published keys then contain the time of the theft, and
+"pingpost evidence verify" rejects packs that were signed with the key after this time. If the key is the
+active one, it is replaced. A revocation cannot be withdrawn. To make its time earlier, run the command again.`,
+		Example: "  pingpost evidence revoke-key Yw0f3nX5… --since 2026-01-20T09:00:00Z",
+		Args:    exactly(1, "the key's ID, as in the published keys"),
+	}
+	flags := newDBFlags(c)
+	since := c.Flags().String("since", "", "when the key was stolen, at the earliest: a `TIME` such as 2026-01-20T09:00:00Z")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		at, err := time.Parse(time.RFC3339, *since)
+		if err != nil {
+			return usageError{errors.New("--since: enter a time such as 2026-01-20T09:00:00Z")}
+		}
+		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
+			if err := evidence.NewKeys(db, keys, clock.System{}).Revoke(c.Context(), audit.Operator, args[0], at); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "Evidence packs that were signed with key %s after %s are not valid\n", args[0], at.UTC().Format(time.RFC3339))
 			return nil
 		})
 	}

@@ -107,4 +107,14 @@ func evidenceCommands(t *testing.T, p *platform) {
 		verify(file(name), "--key", url).ok(t)
 	}
 	verify(file("later.zip"), "--key", keys).rejected(t, "invalid/unknown_key")
+
+	stolen := printed[verifiedView](t, verify(file("later.zip"), "--key", url, "--json")).Key
+	p.on(t, "evidence", "revoke-key", stolen, "--since", "yesterday").fails(t, 2, "--since")
+	p.on(t, "evidence", "revoke-key", "unknown", "--since", "2026-01-02T03:04:05Z").rejected(t, "not_found/evidence_key")
+	p.on(t, "evidence", "revoke-key", stolen, "--since", "2026-01-02T03:04:05Z").ok(t)
+	testkit.Eventually(t, patience, "the revocation is published", func() bool {
+		return strings.Contains(verify(file("later.zip"), "--key", url).stderr, "invalid/key_revoked")
+	})
+	verify(file("evidence.zip"), "--key", url).ok(t)
+	create("after.zip").ok(t)
 }

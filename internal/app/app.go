@@ -70,6 +70,8 @@ type App struct {
 	card      *snapshot.Holder[ratecard.CompiledVersion]
 	prices    *ratecard.Service
 	access    *snapshot.Holder[authz.Access]
+	// ensureEvidenceKey creates the first key that signs evidence packs.
+	ensureEvidenceKey func(context.Context) error
 	// evidenceKeys are the public keys that verify evidence packs.
 	evidenceKeys *snapshot.Holder[evidence.PublicKeys]
 	staff        *staff.Service
@@ -181,6 +183,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
 	evidenceKeys := evidence.NewKeys(a.db, keys, a.clock)
+	a.ensureEvidenceKey = evidenceKeys.Ensure
 	a.evidenceKeys = snapshot.New("evidence_keys", evidenceKeys.LoadPublicKeys)
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access, a.evidenceKeys)
 	a.caps = partners.NewCaps(a.db, a.clock, a.log)

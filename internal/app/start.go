@@ -37,6 +37,9 @@ func (a *App) load(ctx context.Context) error {
 	if err := a.ensurePartitions(creating); err != nil {
 		return fmt.Errorf("creating partitions: %w", err)
 	}
+	if err := a.ensureEvidenceKey(ctx); err != nil {
+		return fmt.Errorf("creating the key for evidence packs: %w", err)
+	}
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners, prices and roles: %w", err)
 	}

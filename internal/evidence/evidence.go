@@ -78,7 +78,7 @@ func (s *Service) Create(ctx context.Context, sc scope.Scope, r Request) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	kid, key, err := s.Keys.signingKey(ctx, s.by)
+	kid, key, err := s.Keys.signingKey(ctx)
 	if err != nil {
 		return nil, err
 	}

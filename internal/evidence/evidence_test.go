@@ -45,6 +45,15 @@ type rig struct {
 
 func newRig(t *testing.T) rig {
 	t.Helper()
+	r := newRigWithoutKey(t)
+	if err := r.Service.Deps.Keys.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func newRigWithoutKey(t *testing.T) rig {
+	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	r := rig{Platform: p, user: testkit.Actor(t, p.DB, "fay@example.com"), journal: t.TempDir()}
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
@@ -94,6 +103,9 @@ func containsCanary(text string) bool {
 
 func (r rig) create(t *testing.T, q evidence.Request) ([]byte, error) {
 	t.Helper()
+	if q.Events == nil {
+		q.Events = audit.Everything
+	}
 	return r.Create(t.Context(), scope.System, q)
 }
 
@@ -235,12 +247,17 @@ func TestCreateWithoutAmounts(t *testing.T) {
 	if _, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, lead, models.Fraud, "fake"); err != nil {
 		t.Fatal(err)
 	}
-	content, err := r.create(t, evidence.Request{Lead: lead})
+	content, err := r.create(t, evidence.Request{Lead: lead, Events: func(a audit.Area) scope.Scope {
+		if a == "leads" {
+			return scope.Everywhere
+		}
+		return scope.Scope{}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := r.verify(t, content).Document
-	if d.Lead.Price != nil || d.Ledger != nil || len(d.Returns) != 1 || len(d.Audit.Events) != 0 {
+	if d.Lead.Price != nil || d.Ledger != nil || len(d.Returns) != 1 || len(d.Audit.Events) != 0 || d.Audit.LeftOut != 1 || d.Audit.Complete {
 		t.Errorf("got %+v", d)
 	}
 	minor := testkit.Value[int64](t, r.DB, `SELECT price_minor FROM leads`)
@@ -400,12 +417,12 @@ func TestCreateDuringErasureOfConsent(t *testing.T) {
 	if _, err := s.RunRetention(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.document(t, evidence.Request{Lead: lead}) // creates the key
+	r.document(t, evidence.Request{Lead: lead, Events: audit.Everything}) // creates the key
 	r.Time.Advance(11 * 24 * time.Hour)
 	var all sync.WaitGroup
 	created, contents := make([]error, 8), make([][]byte, 8)
 	for i := range created {
-		all.Go(func() { contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead}) })
+		all.Go(func() { contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead, Events: audit.Everything}) })
 	}
 	all.Go(func() {
 		if _, err := s.RunRetention(t.Context()); err != nil {
@@ -432,12 +449,12 @@ func TestCreateDuringErasure(t *testing.T) {
 	r := newRig(t)
 	lead := r.post(t)
 	r.reveal(t, r.user, lead, models.ContactEmail)
-	r.document(t, evidence.Request{Lead: lead}) // creates the key
+	r.document(t, evidence.Request{Lead: lead, Events: audit.Everything}) // creates the key
 	var all sync.WaitGroup
 	created, contents := make([]error, 10), make([][]byte, 10)
 	for i := range created {
 		all.Go(func() {
-			contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead, Contact: i%2 == 0})
+			contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead, Contact: i%2 == 0, Events: audit.Everything})
 		})
 	}
 	all.Go(func() { r.erase(t, lead) })
@@ -482,24 +499,23 @@ func TestCreateRejectsChangedAuditEvent(t *testing.T) {
 	}
 }
 
-// Nodes that need the first key at the same time create one key.
+// Nodes that start at the same time create one key. A user who downloads a pack creates none.
 func TestFirstKeyIsCreatedOnce(t *testing.T) {
-	r := newRig(t)
+	r := newRigWithoutKey(t)
 	lead := r.post(t)
+	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable no_evidence_key" {
+		t.Errorf("without a key: got %v", err)
+	}
 	var all sync.WaitGroup
-	packs := make([][]byte, 8)
-	for i := range packs {
+	for range 8 {
 		all.Go(func() {
-			var err error
-			if packs[i], err = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead}); err != nil {
+			if err := r.Service.Deps.Keys.Ensure(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	for _, content := range packs {
-		r.verify(t, content)
-	}
+	r.document(t, evidence.Request{Lead: lead})
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM evidence_keys`); n != 1 {
 		t.Errorf("got %d keys, want 1", n)
 	}
@@ -539,10 +555,13 @@ func TestRotate(t *testing.T) {
 }
 
 func TestReseal(t *testing.T) {
-	r := newRig(t)
+	r := newRigWithoutKey(t)
 	lead := r.post(t)
 	if moved, err := r.keysWith(t, 2, 1).Reseal(t.Context()); moved || err != nil {
 		t.Errorf("without a key: got %t, %v", moved, err)
+	}
+	if err := r.Service.Deps.Keys.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	r.document(t, evidence.Request{Lead: lead})
 	both := r.keysWith(t, 2, 1)
@@ -563,6 +582,134 @@ func TestReseal(t *testing.T) {
 	r.Service.Keys = both
 	r.Service = evidence.NewService(r.Service.Deps).By(r.user)
 	r.document(t, evidence.Request{Lead: lead})
+}
+
+// A pack lists every export that contained the lead: for a privacy request, its download, and earlier packs.
+func TestCreateListsExports(t *testing.T) {
+	r := newRig(t)
+	lead, other := r.post(t), r.post(t)
+	users := r.Service.Privacy.By(r.user)
+	export := func(leadIDs ...uuid.UUID) uuid.UUID {
+		t.Helper()
+		request, err := users.CreateRequest(t.Context(), privacy.NewRequest{
+			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs, Identity: privacy.Identity{Check: models.IdentityReply},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := users.ExportRequest(t.Context(), request.ID); err != nil {
+			t.Fatal(err)
+		}
+		return request.ID
+	}
+	export(other)
+	request := export(lead)
+	archive, err := users.OpenExport(t.Context(), request, uuid.Nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.document(t, evidence.Request{Lead: lead})
+	d := r.document(t, evidence.Request{Lead: lead})
+	var kinds, actions []string
+	for _, e := range d.Exports {
+		if kinds = append(kinds, e.Kind); e.By != "fay@example.com" || e.At.IsZero() {
+			t.Errorf("got %+v", e)
+		}
+	}
+	for _, e := range d.Audit.Events {
+		actions = append(actions, e.Action)
+	}
+	if !slices.Equal(kinds, []string{"request_export", "request_download", "evidence_pack"}) || d.Exports[0].Request != privacy.RequestID(request) {
+		t.Errorf("got exports %+v", d.Exports)
+	}
+	if !slices.Equal(actions, []string{"lead.export", "lead.download", "lead.evidence"}) || !d.Audit.Complete || d.Audit.LeftOut != 0 {
+		t.Errorf("got audit events %v, complete %t", actions, d.Audit.Complete)
+	}
+	// Earlier versions recorded the IDs of all exported leads in one event, which the pack must not contain.
+	err = r.Service.Audit.LogDone(t.Context(), r.user, audit.Event{
+		Action: "privacy_request.export", Kind: "privacy_request", Object: "rq_old", After: map[string]any{"leads": []string{d.Lead.ID, "ld_other"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := r.document(t, evidence.Request{Lead: lead}); len(d.Exports) != 5 || d.Exports[4].Request != "rq_old" || d.Audit.Complete {
+		t.Errorf("after an old export: got %+v, complete %t", d.Exports, d.Audit.Complete)
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	r := newRig(t)
+	ctx, keys := t.Context(), r.Service.Deps.Keys
+	lead := r.post(t)
+	create := func() []byte {
+		t.Helper()
+		content, err := r.create(t, evidence.Request{Lead: lead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	verify := func(content []byte) error {
+		t.Helper()
+		published, err := keys.LoadPublicKeys(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := pack.ParseKeys(published.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pack.Verify(content, all)
+		return err
+	}
+	before := create()
+	r.Time.Advance(time.Hour)
+	stolen := r.Time.Now()
+	r.Time.Advance(time.Second)
+	forged := create()
+	kid := r.verify(t, forged).Key.ID
+	if err := keys.Revoke(ctx, r.user, kid, r.Time.Now().Add(time.Minute)); reason(err) != "invalid revocation_time" {
+		t.Errorf("in the future: got %v", err)
+	}
+	if err := keys.Revoke(ctx, r.user, "unknown", stolen); reason(err) != "not_found evidence_key" {
+		t.Errorf("unknown key: got %v", err)
+	}
+	if err := keys.Revoke(ctx, r.user, kid, stolen); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(before); err != nil {
+		t.Errorf("a pack from before the theft: %v", err)
+	}
+	if err := verify(forged); !errors.Is(err, pack.ErrRevoked) {
+		t.Errorf("a pack from after the theft: %v", err)
+	}
+	if err := verify(create()); err != nil {
+		t.Errorf("a pack with the new key: %v", err)
+	}
+	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(time.Second)); reason(err) != "invalid revocation_time" {
+		t.Errorf("later than before: got %v", err)
+	}
+	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(-2*time.Hour)); err != nil {
+		t.Errorf("earlier than before: %v", err)
+	}
+	if err := verify(before); !errors.Is(err, pack.ErrRevoked) {
+		t.Errorf("a pack from after the earlier time: %v", err)
+	}
+	owner := testkit.Connect(t, r.DB.OwnerURL)
+	for _, sql := range []string{
+		`UPDATE evidence_keys SET revoked_at = NULL`, `UPDATE evidence_keys SET revoked_at = now() + interval '1 day' WHERE revoked_at IS NOT NULL`,
+		`UPDATE evidence_keys SET retired_at = now() WHERE revoked_at IS NOT NULL`,
+	} {
+		if _, err := owner.Exec(ctx, sql); err == nil {
+			t.Errorf("%s: succeeded", sql)
+		}
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'evidence.revoke_key' AND after->>'key' = $1`, kid); n != 2 {
+		t.Errorf("got %d audit events, want 2", n)
+	}
 }
 
 // The signing key cannot be changed or deleted, not even by the owner of the table.

@@ -30,6 +30,14 @@ func NewKeys(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Keys { return 
 var errSealed = apperr.New(apperr.Unavailable, "evidence_key",
 	"The key that signs evidence packs cannot be decrypted. Ask an operator to check that keys.platform_keys contains every platform key.")
 
+var (
+	errNoKey = apperr.New(apperr.Unavailable, "no_evidence_key",
+		"There is no key that signs evidence packs yet. A node creates it when it starts. Try again in a minute.")
+	errUnknownKey = apperr.New(apperr.NotFound, "evidence_key", "There is no evidence key with this ID. The published keys contain the IDs of all keys.")
+	errRevokeTime = apperr.New(apperr.Invalid, "revocation_time",
+		"The time cannot be in the future, and it cannot be later than an earlier revocation of the same key.")
+)
+
 // ContentType is the media type of the published public keys.
 const ContentType = "application/jwk-set+json"
 
@@ -48,26 +56,38 @@ func (k *Keys) LoadPublicKeys(ctx context.Context) (*PublicKeys, error) {
 		if row.RetiredAt != nil {
 			all[i].Until = *row.RetiredAt
 		}
+		if row.RevokedAt != nil {
+			all[i].Revoked = *row.RevokedAt
+		}
 	}
 	text, err := pack.MarshalKeys(all)
 	return &PublicKeys{text}, err
 }
 
-// signingKey returns the id of the active key and its private key. If there is no key yet, signingKey
-// creates one.
-func (k *Keys) signingKey(ctx context.Context, by audit.Actor) (kid string, key ed25519.PrivateKey, err error) {
+// Ensure creates the first key if there is none. Each node calls it when it starts, so that users who download
+// packs do not create keys.
+func (k *Keys) Ensure(ctx context.Context) error {
 	row, err := active(k.db.Gorm.WithContext(ctx))
 	if err == nil && row.ID == "" {
 		err = k.change(ctx, func(tx *gorm.DB) error {
 			if row, err = active(tx); err != nil || row.ID != "" {
 				return err // another node has created the key
 			}
-			row, err = k.create(tx, by, "evidence.create_key")
+			_, err = k.create(tx, audit.Service, "evidence.create_key")
 			return err
 		})
 	}
+	return postgres.Translate(err)
+}
+
+// signingKey returns the id of the active key and its private key.
+func (k *Keys) signingKey(ctx context.Context) (kid string, key ed25519.PrivateKey, err error) {
+	row, err := active(k.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return "", nil, postgres.Translate(err)
+	}
+	if row.ID == "" {
+		return "", nil, errNoKey
 	}
 	seed, err := k.keys.Open(keyring.EvidenceKey, []byte(row.ID), row.Sealed)
 	if err != nil {
@@ -107,7 +127,7 @@ func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.Ev
 		return row, err
 	}
 	row.Sealed = k.keys.Seal(keyring.EvidenceKey, []byte(row.ID), seed)
-	if err := tx.Omit("retired_at").Create(&row).Error; err != nil {
+	if err := tx.Omit("retired_at", "revoked_at").Create(&row).Error; err != nil {
 		return row, err
 	}
 	return row, audit.Write(tx, row.CreatedAt, by, audit.Event{Action: action, Kind: "platform", After: map[string]any{"key": row.ID}})
@@ -117,15 +137,56 @@ func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.Ev
 // the new key.
 func (k *Keys) Rotate(ctx context.Context, by audit.Actor) (kid string, err error) {
 	err = k.change(ctx, func(tx *gorm.DB) error {
-		retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
-		if retire.Error != nil {
-			return retire.Error
-		}
-		row, err := k.create(tx, by, "evidence.rotate_key")
-		kid = row.ID
+		kid, err = k.rotate(tx, by)
 		return err
 	})
 	return kid, postgres.Translate(err)
+}
+
+func (k *Keys) rotate(tx *gorm.DB, by audit.Actor) (kid string, err error) {
+	retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
+	if retire.Error != nil {
+		return "", retire.Error
+	}
+	row, err := k.create(tx, by, "evidence.rotate_key")
+	return row.ID, err
+}
+
+// Revoke marks a key as stolen: packs that were signed with it after the given time are not valid. If the key is
+// active, Revoke also replaces it, like Rotate. A revocation cannot be withdrawn, but the time can be made earlier.
+//
+// Errors: NotFound if there is no such key, and Invalid if the time is in the future or later than before.
+func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since time.Time) error {
+	since = since.UTC().Truncate(time.Second) // as published
+	if since.After(k.clock.Now()) {
+		return errRevokeTime
+	}
+	err := k.change(ctx, func(tx *gorm.DB) error {
+		var row models.EvidenceKey
+		q := tx.Omit("sealed").Where("id = ?", kid).Limit(1).Find(&row)
+		switch {
+		case q.Error != nil:
+			return q.Error
+		case q.RowsAffected == 0:
+			return errUnknownKey
+		case row.RevokedAt != nil && since.After(*row.RevokedAt):
+			return errRevokeTime
+		}
+		if row.RetiredAt == nil {
+			if _, err := k.rotate(tx, by); err != nil {
+				return err
+			}
+		}
+		if err := tx.Model(&models.EvidenceKey{}).Where("id = ?", kid).Update("revoked_at", since).Error; err != nil {
+			return err
+		}
+		e := audit.Event{Action: "evidence.revoke_key", Kind: "platform", After: map[string]any{"key": kid, "revoked_at": since}}
+		if row.RevokedAt != nil {
+			e.Before = map[string]any{"revoked_at": row.RevokedAt.UTC()}
+		}
+		return audit.Write(tx, k.clock.Now(), by, e)
+	})
+	return postgres.Translate(err)
 }
 
 // SealUses returns the number of keys sealed with each platform key.

@@ -146,7 +146,7 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 		return Exported{}, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), e.File))
 	}
 	if replaced != nil {
-		return e, s.files.Delete(ctx, *replaced)
+		s.files.Delete(context.WithoutCancel(ctx), *replaced) //nolint:errcheck // the file expires if this fails
 	}
 	return e, nil
 }

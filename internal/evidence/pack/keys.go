@@ -26,6 +26,8 @@ type PublicKey struct {
 	Key   ed25519.PublicKey
 	From  time.Time
 	Until time.Time // zero while the key signs new packs
+	// Revoked is the time since which the key has been stolen, or zero. Packs signed later are not valid.
+	Revoked time.Time
 }
 
 // jwk is a public key as a JWK (RFC 8037). The members nbf and exp are those of RFC 7519.
@@ -38,6 +40,14 @@ type jwk struct {
 	Algorithm string `json:"alg,omitempty"`
 	From      int64  `json:"nbf,omitempty"`
 	Until     int64  `json:"exp,omitempty"`
+
+	Revoked *revocation `json:"revoked,omitempty"`
+}
+
+// revocation has the members of OpenID Federation 1.0, section 8.7.
+type revocation struct {
+	At     int64  `json:"revoked_at"`
+	Reason string `json:"reason"`
 }
 
 type jwkSet struct {
@@ -48,9 +58,13 @@ type jwkSet struct {
 func MarshalKeys(keys []PublicKey) ([]byte, error) {
 	set := jwkSet{Keys: []jwk{}}
 	for _, k := range keys {
-		one := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0}
+		one := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0, nil}
 		if !k.Until.IsZero() {
 			one.Until = k.Until.Unix()
+		}
+		if !k.Revoked.IsZero() {
+			one.Revoked = &revocation{k.Revoked.Unix(), "compromised"}
+			one.Until = min(one.Until, one.Revoked.At) // for programs that only know exp
 		}
 		set.Keys = append(set.Keys, one)
 	}
@@ -74,6 +88,9 @@ func ParseKeys(text []byte) (keys []PublicKey, err error) {
 		k := PublicKey{Key: x, From: time.Unix(one.From, 0).UTC()}
 		if one.Until != 0 {
 			k.Until = time.Unix(one.Until, 0).UTC()
+		}
+		if one.Revoked != nil {
+			k.Revoked = time.Unix(one.Revoked.At, 0).UTC()
 		}
 		if k.ID, err = KeyID(k.Key); err != nil || k.ID != one.ID {
 			return nil, errors.New("the ID of a key is not its thumbprint")

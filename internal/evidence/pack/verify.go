@@ -24,6 +24,7 @@ var (
 	ErrArchive    = apperr.New(apperr.Invalid, "archive_changed", "The ZIP file was changed or packed again. Use the file as it was downloaded.")
 	ErrUnknownKey = apperr.New(apperr.Invalid, "unknown_key", "The pack was signed with a key that is not among the given public keys. Check that the keys are those of the platform that issued the pack. If the key is new, try again in five minutes.")
 	ErrKeyTime    = apperr.New(apperr.Invalid, "key_not_valid", "The key that signed the pack was not valid at the time that the pack states.")
+	ErrRevoked    = apperr.New(apperr.Invalid, "key_revoked", "The key that signed the pack was stolen before the time that the pack states. Anyone could have made this pack.")
 	ErrSignature  = apperr.New(apperr.Invalid, "bad_signature", "The signature is not valid. The signature file was changed, or the pack is not from this platform.")
 	ErrFormat     = apperr.New(apperr.Invalid, "unknown_format", "This version of pingpost cannot read the pack. Use the newest version.")
 	ErrChanged    = apperr.New(apperr.Invalid, "file_changed", "A file in the pack was changed after it was signed.")
@@ -53,6 +54,9 @@ func Verify(content []byte, keys []PublicKey) (v Verified, err error) {
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil || m.Format != Format || len(m.Files) != 2 {
 		return v, ErrFormat
+	}
+	if !key.Revoked.IsZero() && m.CreatedAt.After(key.Revoked) {
+		return v, ErrRevoked
 	}
 	if m.CreatedAt.Before(key.From.Add(-keyTolerance)) || !key.Until.IsZero() && m.CreatedAt.After(key.Until.Add(keyTolerance)) {
 		return v, ErrKeyTime
