@@ -16,6 +16,7 @@ import (
 	jobpages "github.com/pingpost/pingpost/admin/jobs"
 	leadpages "github.com/pingpost/pingpost/admin/leads"
 	"github.com/pingpost/pingpost/admin/login"
+	"github.com/pingpost/pingpost/admin/notes"
 	"github.com/pingpost/pingpost/admin/overview"
 	partnerpages "github.com/pingpost/pingpost/admin/partners"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
@@ -129,7 +130,7 @@ func Routes(o Options) []web.Route {
 		}}).Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
 		(&staffpages.Handlers{AdminURL: o.AdminURL, Audit: o.Audit, Staff: o.Staff}).Routes(),
-		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), payout.Routes(), reconciliation.Routes(),
+		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), (&notes.Handlers{Privacy: o.Privacy}).Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
 		(&retention.Handlers{Privacy: o.Privacy, Days: o.RetentionDays}).Routes(),
 		[]web.Route{

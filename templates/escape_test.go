@@ -15,6 +15,7 @@ import (
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
 	leadsview "github.com/pingpost/pingpost/templates/leads"
 	loginview "github.com/pingpost/pingpost/templates/login"
+	notesview "github.com/pingpost/pingpost/templates/notes"
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	payoutsview "github.com/pingpost/pingpost/templates/payouts"
 	pricingview "github.com/pingpost/pingpost/templates/pricing"
@@ -604,6 +605,9 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		}),
 		"disclosures": disclosuresview.List(disclosuresview.ListView{
 			Shell: s, Kind: text, Rows: []disclosuresview.Row{{Text: link, Facts: facts}},
+		}),
+		"notes": notesview.List(notesview.ListView{
+			Shell: s, Text: text, Rows: []notesview.Row{{Kind: text, Reference: text, Partner: link, Lead: link, Note: text, By: text, RedactURL: address}, {Redacted: time.Unix(1, 0), RedactedBy: text}},
 		}),
 		"disclosure": disclosuresview.Page(disclosuresview.PageView{
 			Shell: s, Facts: facts, Text: text, Digest: text, Leads: []disclosuresview.Lead{{Lead: link, Partner: link}}, ReplaceURL: address,

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/csv"
 	"encoding/hex"
 	"io"
 	"net/http"
@@ -34,17 +33,16 @@ func (h *Handlers) auditCSV(k *web.Request) error {
 		return err
 	}
 	return web.SendCSV(k, "audit-log-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
-		w := csv.NewWriter(to)
-		if err := w.Write(csvColumns); err != nil {
+		w, err := csvcell.NewWriter(to, csvColumns, "event")
+		if err != nil {
 			return err
 		}
 		showAddress := k.May(web.ReadStaff)
-		err := h.Audit.Each(k.R.Context(), k.Scope, k.EventReader(), f, func(e *models.AuditEvent) error {
+		err = h.Audit.Each(k.R.Context(), k.Scope, k.EventReader(), f, func(e *models.AuditEvent) error {
 			return w.Write(record(e, showAddress))
 		})
 		if err == nil { // no flush after an error, so that an error page can still be sent
-			w.Flush()
-			err = w.Error()
+			err = w.Flush()
 		}
 		return err
 	})
@@ -74,8 +72,8 @@ func record(e *models.AuditEvent, showAddress bool) []string {
 		address = e.Address
 	}
 	return []string{
-		strconv.FormatInt(e.ID, 10), e.At.UTC().Format(time.RFC3339Nano), csvcell.Escape(e.Actor), e.Role, e.Action, e.ObjectKind,
-		csvcell.Escape(e.ObjectID), partner, string(e.Outcome), csvcell.Escape(e.Reason), text(e.Before), text(e.After),
+		strconv.FormatInt(e.ID, 10), e.At.UTC().Format(time.RFC3339Nano), e.Actor, e.Role, e.Action, e.ObjectKind,
+		e.ObjectID, partner, string(e.Outcome), e.Reason, text(e.Before), text(e.After),
 		address, e.RequestID, hex.EncodeToString(e.Hash),
 	}
 }

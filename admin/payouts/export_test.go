@@ -44,7 +44,7 @@ func TestInvalidFilter(t *testing.T) {
 func TestLedgerCSV(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Get(t, "/payouts?partner=meadow-media").ExpectTexts(t, http.StatusOK, "The file contains 1 entry and no personal data.")
+	c.Get(t, "/payouts?partner=meadow-media").ExpectTexts(t, http.StatusOK, "The file contains 1 entry.")
 	p := c.Get(t, "/payouts/ledger.csv?partner=meadow-media")
 	rows := records(t, p)
 	if len(rows) != 1 || rows[0]["transaction_id"] != "'=tx" || rows[0]["amount"] != "20.00" ||

@@ -30,11 +30,14 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + " and no personal data.",
+		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + ". " + notesCanName,
 	}
 	e.Large = more
 	return e
 }
+
+// notesCanName describes the personal data in exports of the ledger.
+const notesCanName = "It contains no contact data, but the notes can contain personal data."
 
 func (h *Handlers) ledgerCSV(k *web.Request) error {
 	q := k.R.URL.Query()

@@ -81,7 +81,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
 			Holds: "The file contains the entries that this statement pays (" + web.CountText(entries, false, "entry", "entries") +
-				") and, once the payout run is paid, the payment. It contains no personal data.",
+				") and, once the payout run is paid, the payment. " + notesCanName,
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

@@ -33,8 +33,8 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, reveal", "leads, evidence", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
 			"reconciliation, read", "reconciliation, write", "audit, read"},
 		models.Privacy: {"overview, read", "leads, read", "leads, find", "leads, reveal", "leads, erase", "leads, evidence", "leads, hold",
-			"disclosures, read", "disclosures, replace"},
-		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "disclosures, read", "pricing, read",
+			"disclosures, read", "disclosures, replace", "notes, read", "notes, find", "notes, redact"},
+		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "disclosures, read", "notes, read", "notes, find", "pricing, read",
 			"payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
 	}
 	for role := range roles {

@@ -37,6 +37,10 @@ var (
 	ReadDisclosures    = authz.Permission{Object: "disclosures", Action: "read"}
 	ReplaceDisclosures = authz.Permission{Object: "disclosures", Action: "replace"}
 
+	ReadNotes   = authz.Permission{Object: "notes", Action: "read"}
+	FindNotes   = authz.Permission{Object: "notes", Action: "find"}
+	RedactNotes = authz.Permission{Object: "notes", Action: "redact"}
+
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -76,6 +80,9 @@ var permissionLabels = map[string]string{
 	"retention, apply":      "put shorter retention periods into effect",
 	"disclosures, read":     "view the disclosure texts that consumers agreed to",
 	"disclosures, replace":  "replace disclosure texts",
+	"notes, read":           "view the notes in the ledger, without amounts",
+	"notes, find":           "search the notes in the ledger",
+	"notes, redact":         "redact the notes in the ledger",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

@@ -68,7 +68,7 @@ func (r Reader) Allows(e *models.AuditEvent) bool {
 	return sc.All() || e.PartnerID != nil && sc.Allows(*e.PartnerID)
 }
 
-// HiddenAreas returns the areas of which the user may see no events.
+// HiddenAreas returns the areas in which the user may see no events.
 func (r Reader) HiddenAreas() (hidden []Area) {
 	seen := map[Area]bool{}
 	for _, area := range append(allAreas(), Unknown) {

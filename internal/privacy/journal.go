@@ -374,23 +374,35 @@ const deleteExportsSQL = `WITH texts AS MATERIALIZED (
 	FROM erasures e JOIN leads l ON l.id = e.lead_id JOIN ledger_references r ON r.lead_id = l.id
 		LEFT JOIN ledger_notes n ON n.entry_id = r.entry_id
 	WHERE e.sequence = @entry AND (n.entry_id IS NOT NULL OR l.partner_reference <> '' OR l.sub_id <> '')
-), requested AS (
+), ` + requestedExportsSQL + `
+DELETE FROM files WHERE id IN (SELECT f.id FROM files f
+	WHERE f.id IN (SELECT r.file_id FROM privacy_requests r WHERE r.file_id IS NOT NULL
+			AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = @entry))
+		OR f.id IN (` + exportsWithTextsSQL + `)
+	ORDER BY f.id FOR UPDATE)`
+
+// deleteNoteExportsSQL deletes the prepared ledger exports that can contain the note of a ledger entry.
+const deleteNoteExportsSQL = `WITH texts AS MATERIALIZED (
+	SELECT e.lead_id, e.partner_id, e.account_id, e.currency, e.kind, e.occurred_at
+	FROM ledger_notes n JOIN ledger_entries e ON e.id = n.entry_id AND e.occurred_at = n.occurred_at WHERE n.entry_id = @entry
+), ` + requestedExportsSQL + `
+DELETE FROM files WHERE id IN (SELECT f.id FROM files f WHERE f.id IN (` + exportsWithTextsSQL + `) ORDER BY f.id FOR UPDATE)`
+
+const requestedExportsSQL = `requested AS (
 	SELECT file_id, filter->>'all' = 'true' AS everywhere, filter->'partners' AS partners, (filter->>'partner')::uuid AS partner,
 		(filter->>'account')::uuid AS account, (filter->>'lead')::uuid AS lead, (filter->>'run')::uuid AS run, filter->>'kind' AS kind,
 		(CAST(@currencies AS text[]))[(filter->>'currency')::int] AS currency,
 		(filter->>'from')::timestamptz AS since, (filter->>'to')::timestamptz AS until
 	FROM exports WHERE file_id IS NOT NULL
-)
-DELETE FROM files WHERE id IN (SELECT f.id FROM files f
-	WHERE f.id IN (SELECT r.file_id FROM privacy_requests r WHERE r.file_id IS NOT NULL
-			AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = @entry))
-		OR f.id IN (SELECT x.file_id FROM requested x JOIN texts t ON
-			(x.everywhere OR t.partner_id::text IN (SELECT jsonb_array_elements_text(x.partners)))
-			AND coalesce(t.partner_id = x.partner, true) AND coalesce(t.account_id = x.account, true)
-			AND coalesce(t.lead_id = x.lead, true) AND coalesce(t.kind = x.kind, true) AND coalesce(t.currency = x.currency, true)
-			AND coalesce(t.occurred_at >= x.since, true) AND coalesce(t.occurred_at < x.until, true)
-			AND (x.run IS NULL OR EXISTS (SELECT FROM statements s WHERE s.run_id = x.run AND s.account_id = t.account_id)))
-	ORDER BY f.id FOR UPDATE)`
+)`
+
+// exportsWithTextsSQL selects the files in requested that can contain one of the texts.
+const exportsWithTextsSQL = `SELECT x.file_id FROM requested x JOIN texts t ON
+	(x.everywhere OR t.partner_id::text IN (SELECT jsonb_array_elements_text(x.partners)))
+	AND coalesce(t.partner_id = x.partner, true) AND coalesce(t.account_id = x.account, true)
+	AND coalesce(t.lead_id = x.lead, true) AND coalesce(t.kind = x.kind, true) AND coalesce(t.currency = x.currency, true)
+	AND coalesce(t.occurred_at >= x.since, true) AND coalesce(t.occurred_at < x.until, true)
+	AND (x.run IS NULL OR EXISTS (SELECT FROM statements s WHERE s.run_id = x.run AND s.account_id = t.account_id))`
 
 // currencyCodes returns the codes of all currencies as the text of an array, in the order of their numbers.
 func currencyCodes() string {

@@ -1,0 +1,90 @@
+package notes_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+var redactURL = regexp.MustCompile(`/privacy/notes/\d+/redact`)
+
+// TestRedactNote redacts a note that names a consumer, in an adjustment that is not about a lead.
+func TestRedactNote(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	account := id.Format(id.Account, c.Harbour.Account.ID)
+	c.Post(t, "/payouts/adjust", url.Values{
+		"own": {id.Format(id.Adjustment, uuid.New())}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"12.50"}, "currency": {"GBP"},
+		"why": {"refund for Spousecanary"},
+	}).ExpectRedirect(t, "/payouts?account="+account)
+	if p := c.Get(t, "/payouts"); strings.Contains(p.Body, "no personal data") {
+		t.Error("the ledger says that its export contains no personal data")
+	}
+	c.AddStaff(t, "privacy-of-meadow@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &c.Meadow.ID})
+	c.Reload(t)
+
+	officer := c.SignedInAs(t, models.Privacy)
+	p := officer.Get(t, "/privacy/notes")
+	p.Expect(t, "the notes", http.StatusOK, "refund for Spousecanary")
+	at := redactURL.FindString(p.Body)
+	if at == "" || strings.Contains(p.Body, "12.50") {
+		t.Fatalf("the link is %q; the page must not contain amounts: %s", at, p.Text())
+	}
+	if p := officer.Post(t, "/privacy/notes/find", url.Values{"text": {"SPOUSE"}}); p.Status != http.StatusOK || len(p.Values("data-note")) != 1 {
+		t.Errorf("found: got %d, %v", p.Status, p.Values("data-note"))
+	}
+	if p := officer.Post(t, "/privacy/notes/find", url.Values{"text": {"someone else"}}); p.Status != http.StatusOK || p.Values("data-note") != nil {
+		t.Errorf("not found: got %d, %v", p.Status, p.Values("data-note"))
+	}
+	for _, role := range []models.Role{models.Administrator, models.AccountManager, models.PricingManager, models.Finance, models.Auditor} {
+		b := c.SignedInAs(t, role)
+		list := http.StatusForbidden
+		if role == models.Auditor {
+			list = http.StatusOK
+		}
+		if p := b.Get(t, "/privacy/notes"); p.Status != list || redactURL.MatchString(p.Body) {
+			t.Errorf("%s opens the notes: got %d, want %d without links", role, p.Status, list)
+		}
+		if p := b.Post(t, at, nil); p.Status != http.StatusForbidden {
+			t.Errorf("%s redacts a note: got %d", role, p.Status)
+		}
+	}
+	other := admintest.SignedInAt(t, c.URL, "privacy-of-meadow@example.com")
+	if p := other.Get(t, "/privacy/notes"); p.Status != http.StatusOK || p.Values("data-note") != nil {
+		t.Errorf("a user of another partner sees %v (%d)", p.Values("data-note"), p.Status)
+	}
+	if p := other.Post(t, at, nil); p.Status != http.StatusNotFound {
+		t.Errorf("a user of another partner redacts the note: got %d", p.Status)
+	}
+
+	officer.Get(t, at).Expect(t, "the form", http.StatusOK, "refund for Spousecanary")
+	officer.Post(t, at, nil).ExpectRedirect(t, "/privacy/notes")
+	if p := officer.Post(t, at, nil); p.Status != http.StatusConflict {
+		t.Errorf("redacted again: got %d", p.Status)
+	}
+	officer.Get(t, "/privacy/notes").Expect(t, "the redacted note", http.StatusOK, "[redacted]", "redacted by privacy@example.com")
+	for _, path := range []string{"/payouts", "/payouts/ledger.csv"} {
+		p := c.Get(t, path)
+		if p.Status != http.StatusOK || strings.Contains(p.Body, "Spousecanary") || !strings.Contains(p.Body, "[redacted]") || !strings.Contains(p.Body, "12.50") {
+			t.Errorf("%s: got %d: %s", path, p.Status, p.Text())
+		}
+	}
+	if n := c.Console.Count(t, "audit_events", "action = 'ledger.redact_note' AND outcome = 'done' AND actor = 'privacy@example.com'"); n != 1 {
+		t.Errorf("got %d audit events, want 1", n)
+	}
+	if n := c.Console.Count(t, "audit_events", "audit_events::text LIKE '%Spousecanary%'"); n != 0 {
+		t.Errorf("%d audit events contain the note", n)
+	}
+	c.CheckAuditLog(t)
+}

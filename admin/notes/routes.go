@@ -1,0 +1,26 @@
+// Package notes serves the pages on which staff read and redact notes in the ledger.
+package notes
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// Handlers serves the pages for notes in the ledger.
+type Handlers struct{ Privacy *privacy.Service }
+
+var allNotes = ui.Link{Label: "Ledger notes", URL: "/privacy/notes"}
+
+// Routes returns the routes for notes in the ledger.
+func (h *Handlers) Routes() []web.Route {
+	const redact = "/privacy/notes/{id}/redact"
+	return []web.Route{
+		{Method: http.MethodGet, Path: allNotes.URL, Needs: web.ReadNotes, Handle: h.list},
+		{Method: http.MethodPost, Path: "/privacy/notes/find", Needs: web.FindNotes, Handle: h.find},
+		{Method: http.MethodGet, Path: redact, Needs: web.RedactNotes, Handle: h.redactPage},
+		{Method: http.MethodPost, Path: redact, Needs: web.RedactNotes, Handle: h.redact},
+	}
+}
