@@ -49,7 +49,7 @@ func (h *Handlers) find(k *web.Request) error {
 func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 	for _, n := range all {
 		row := view.Row{
-			At: n.OccurredAt, Kind: string(n.Kind), Reference: n.Reference, Note: noteText(n), By: n.CreatedBy,
+			At: n.OccurredAt, Kind: string(n.Kind), Reference: n.Reference, Note: noteText(k, n), By: n.CreatedBy,
 			Partner: web.PartnerLink(k, n.PartnerID, n.PartnerName), Redacted: web.TimeOf(n.RedactedAt), RedactedBy: n.RedactedBy,
 		}
 		if n.LeadID != nil {
@@ -66,8 +66,8 @@ func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 	return shown
 }
 
-func noteText(n privacy.Note) string {
-	return web.EntryNote(payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: n.Kind, Note: n.Note}})
+func noteText(k *web.Request, n privacy.Note) string {
+	return web.EntryNote(k, payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: n.Kind, Note: n.Note}})
 }
 
 func redactURL(n privacy.Note) string {
@@ -111,7 +111,7 @@ func (h *Handlers) showRedact(k *web.Request, status int, n privacy.Note, r web.
 		Shell:       k.Shell("Redact note", allNotes),
 		Prefix:      "redact",
 		Action:      redactURL(n),
-		Consequence: "The note “" + noteText(n) + "” is replaced with “[redacted]” and cannot be recovered. The ledger entry and its amount do not change.",
+		Consequence: "The note “" + noteText(k, n) + "” is replaced with “[redacted]” and cannot be recovered. The ledger entry and its amount do not change.",
 		Warning:     "Backups and files that were downloaded earlier still contain the note.",
 		StepUp:      r.StepUp,
 		Submit:      "Redact note",
