@@ -64,6 +64,23 @@ func TestPrivacyTabs(t *testing.T) {
 	}
 }
 
+// The page warns about data whose retention period is not limited, and names the setting.
+func TestUnlimitedRetentionHasWarning(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		console admintest.ConsoleWithDeliveries
+		want    []string
+	}{
+		{admintest.NewConsoleWithDeliveries(t), []string{"retention.contact_days", "retention.consent_days"}},
+		{admintest.NewConsoleWithRetention(t, 10), []string{"retention.consent_days"}},
+	} {
+		p := c.console.SignedInAs(t, models.Privacy).Get(t, "/privacy/retention")
+		if got := p.Values("data-unlimited"); p.Status != http.StatusOK || !slices.Equal(got, c.want) {
+			t.Errorf("got status %d and warnings about %v, want %v", p.Status, got, c.want)
+		}
+	}
+}
+
 func TestApplyRetention(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithRetention(t, 10)
