@@ -114,7 +114,7 @@ func Routes(o Options) []web.Route {
 	lead := &leadpages.Handlers{
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
 	}
-	request := &requestpages.Handlers{Prices: o.Prices, Privacy: o.Privacy}
+	request := &requestpages.Handlers{Partners: o.Partners, Prices: o.Prices, Privacy: o.Privacy}
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
@@ -123,7 +123,7 @@ func Routes(o Options) []web.Route {
 		(&account.Handlers{Staff: o.Staff}).Routes(),
 		(&overview.Handlers{
 			DefaultSigning: o.DefaultSigning, Jobs: o.Jobs, Log: o.Log, Partners: o.Partners,
-			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting,
+			Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy, Reporting: o.Reporting,
 		}).Routes(),
 		(&search.Handlers{Find: []search.Find{
 			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,

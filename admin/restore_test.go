@@ -239,6 +239,10 @@ func TestFormsAreRestored(t *testing.T) {
 	person := "/staff/" + c.StaffID(models.Auditor)
 	upload := "/reconciliation/new"
 	request := "/privacy/requests/" + admintest.PrivacyRequest(t, c.Console)
+	erased := admintest.PrivacyRequest(t, c.Console, c.Leads[0])
+	c.Exec(t, `UPDATE privacy_requests SET kind = 'erasure', outcome = 'erased', closed_by = 'ann', closed_at = created_at, notices_due = true
+		WHERE id IN (SELECT request_id FROM privacy_request_leads)`)
+	notice := "/privacy/requests/" + erased + "/notices/" + id.Format(id.Partner, c.Harbour.ID)
 	disclosure := admintest.AddDisclosure(t, c.Console, c.Harbour.ID)
 	forms := map[string]restorable{
 		"/staff/invite":                             {models.Administrator, "/staff/invite", "/staff/invite"},
@@ -271,6 +275,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/privacy/requests/{id}/erase":              {models.Privacy, request + "/erase", request + "/erase"},
 		"/privacy/requests/{id}/extend":             {models.Privacy, request + "/extend", request + "/extend"},
 		"/privacy/requests/{id}/close":              {models.Privacy, request + "/close", request + "/close"},
+		"/privacy/requests/{id}/notices/{partner}":  {models.Privacy, notice, notice},
 		"/privacy/disclosures/{id}/replace":         {models.Privacy, disclosure + "/replace", disclosure + "/replace"},
 		"/reconciliation/new":                       {}, // has a file: [TestFormWithFileIsNotSaved]
 		"/reconciliation/{id}/compare":              {}, // [TestReconciliationFormsAreRestored]

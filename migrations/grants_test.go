@@ -109,7 +109,7 @@ var updatable = map[string]string{
 	"accounts":      "name is_default status signing_mode row_version updated_at",
 	"partner_links": "revoked_at",
 
-	"privacy_requests": "due_on identity identity_note identity_by identity_by_id identity_at extension_reason extended_at outcome ground outcome_note closed_by closed_at file_id",
+	"privacy_requests": "due_on identity identity_note identity_by identity_by_id identity_at extension_reason extended_at outcome ground outcome_note closed_by closed_at file_id notices_due",
 
 	"signing_secrets": "sealed digest state expires_at revoked_at",
 	"vault_logins":    "counts_until",

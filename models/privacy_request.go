@@ -72,6 +72,7 @@ type PrivacyRequest struct {
 	ClosedBy        *string
 	ClosedAt        *time.Time
 	FileID          *uuid.UUID // the latest export, while it is stored
+	NoticesDue      bool       // after an erasure: at least one partner must still be notified
 }
 
 // LeadMatch is how a lead was found for a privacy request.
@@ -109,10 +110,22 @@ type PrivacyRequestLead struct {
 	Erased        bool   // by this request
 }
 
-// PrivacyRequestNotice records that a partner was notified of an erasure.
+// NoNoticeReason is why a partner is not notified of an erasure.
+type NoNoticeReason string
+
+const (
+	NoNoticeNoCopy           NoNoticeReason = "no_copy"          // the partner has no copy any more
+	NoNoticeUnreachable      NoNoticeReason = "unreachable"      // notifying is impossible (GDPR, article 19)
+	NoNoticeDisproportionate NoNoticeReason = "disproportionate" // the effort is disproportionate (article 19)
+	NoNoticeOther            NoNoticeReason = "other"            // explained in the note
+)
+
+// PrivacyRequestNotice records that a partner was notified of an erasure, or why it was not.
 type PrivacyRequestNotice struct {
 	RequestID  uuid.UUID `gorm:"primaryKey"`
 	PartnerID  uuid.UUID `gorm:"primaryKey"`
 	NotifiedBy string
 	NotifiedAt time.Time
+	Reason     NoNoticeReason // "" if the partner was notified
+	Note       string         // about the reason; must not identify the consumer
 }

@@ -49,7 +49,44 @@ func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 		return nil, err
 	}
 	payouts, err := h.payoutAttention(k)
-	return slices.Concat(partners, pricing, payouts), err
+	if err != nil {
+		return nil, err
+	}
+	privacy, err := h.privacyAttention(k)
+	return slices.Concat(partners, pricing, payouts, privacy), err
+}
+
+// privacyAttention lists open privacy requests, and partners to notify of erasures.
+func (h *Handlers) privacyAttention(k *web.Request) (all []ui.AttentionItem, err error) {
+	if !k.May(web.WriteRequests) {
+		return nil, nil
+	}
+	due, err := h.Privacy.CountDue(k.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	if due.Unanswered > 0 {
+		all = append(all, ui.AttentionItem{
+			Text:   ui.Plural(due.Unanswered, "privacy request needs", "privacy requests need") + " an answer",
+			URL:    "/privacy/requests",
+			Detail: overdueText(due.UnansweredOverdue),
+		})
+	}
+	if due.ToNotify > 0 {
+		all = append(all, ui.AttentionItem{
+			Text:   ui.Plural(due.ToNotify, "partner must", "partners must") + " be notified of an erasure",
+			URL:    "/privacy/requests?state=notify",
+			Detail: overdueText(due.ToNotifyOverdue),
+		})
+	}
+	return all, nil
+}
+
+func overdueText(n int) string {
+	if n == 0 {
+		return "None is overdue."
+	}
+	return ui.Number(n) + " overdue."
 }
 
 // failedFor is how long the overview shows a failed job.

@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
@@ -22,6 +23,7 @@ type Handlers struct {
 	Partners       *partners.Service
 	Payouts        *payouts.Service
 	Prices         *ratecard.Service
+	Privacy        *privacy.Service
 	Reporting      *reporting.Reader
 }
 

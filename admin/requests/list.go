@@ -16,11 +16,17 @@ import (
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	closed := q.Get("state") == "closed"
+	shown := q.Get("state")
+	closed, notify := shown == "closed", shown == "notify"
+	due, err := h.Privacy.CountDue(k.R.Context())
+	if err != nil {
+		return err
+	}
 	v := view.ListView{
-		Shell: k.Shell("Privacy requests"), Tabs: k.PrivacyTabs(), Closed: closed,
+		Shell: k.Shell("Privacy requests"), Tabs: k.PrivacyTabs(), Closed: closed, Notify: notify, Due: view.Due(due),
 		States: []ui.Tab{
-			{Label: "Open", URL: allRequests.URL, Current: !closed},
+			{Label: "Open", URL: allRequests.URL, Current: !closed && !notify},
+			{Label: "Partners to notify", URL: allRequests.URL + "?state=notify", Current: notify},
 			{Label: "Closed", URL: allRequests.URL + "?state=closed", Current: closed},
 		},
 	}
@@ -28,8 +34,11 @@ func (h *Handlers) list(k *web.Request) error {
 		v.NewURL = "/privacy/requests/new"
 	}
 	read := h.Privacy.OpenRequests
-	if closed {
+	switch {
+	case closed:
 		read = h.Privacy.ClosedRequests
+	case notify:
+		read = h.Privacy.RequestsToNotify
 	}
 	after, _ := id.Parse(id.PrivacyRequest, q.Get("after")) // an invalid id selects the first page
 	all, err := read(k.R.Context(), after, web.PageSize+1)
@@ -39,8 +48,8 @@ func (h *Handlers) list(k *web.Request) error {
 	if len(all) > web.PageSize {
 		all = all[:web.PageSize]
 		next := url.Values{"after": {privacy.RequestID(all[len(all)-1].ID)}}
-		if closed {
-			next.Set("state", "closed")
+		if closed || notify {
+			next.Set("state", shown)
 		}
 		v.Next = allRequests.URL + "?" + next.Encode()
 	}
@@ -53,6 +62,7 @@ func (h *Handlers) list(k *web.Request) error {
 			Leads:     r.Leads,
 			Received:  r.ReceivedOn,
 			Due:       r.DueOn,
+			ToNotify:  r.ToNotify,
 			Closed:    web.TimeOf(r.ClosedAt),
 		})
 	}
@@ -84,6 +94,8 @@ func state(k *web.Request, r privacy.Request) view.State {
 		return view.State{Code: "open", Label: label}
 	case *r.Outcome == models.OutcomeErased && r.Pending > 0:
 		return view.State{Code: "erasing", Label: "erasing"}
+	case r.ToNotify > 0:
+		return view.State{Code: "to_notify", Label: "partners to notify"}
 	case *r.Outcome == models.OutcomeNothingFound && r.Leads > 0:
 		return view.State{Code: string(*r.Outcome), Label: "already erased"}
 	}

@@ -34,7 +34,7 @@ func (h *Handlers) page(k *web.Request) error {
 	return h.showPage(k, http.StatusOK, r, nil)
 }
 
-func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mistakes ui.Errors) error {
+func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mistakes ui.Errors) (err error) {
 	v := view.RequestView{
 		Shell:          k.Shell("Privacy request", allRequests),
 		URL:            web.RequestURL(r.ID),
@@ -43,6 +43,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		Kind:           ui.Sentence(kindLabels[r.Kind]),
 		Access:         r.Kind == models.RequestAccess,
 		Open:           r.Outcome == nil,
+		NoticesDue:     r.ToNotify > 0,
 		Reference:      k.Erasable(r.Reference),
 		Received:       r.ReceivedOn,
 		Due:            r.DueOn,
@@ -95,6 +96,9 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	if err := h.addHolds(k, held, &v); err != nil {
 		return err
 	}
+	if v.Notices, err = h.notices(k, r); err != nil {
+		return err
+	}
 	if err := h.addLeads(k, r, &v); err != nil {
 		return err
 	}
@@ -104,24 +108,15 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 // shownLeads is the number of leads that the page of a request lists.
 const shownLeads = 50
 
-// addLeads adds the leads that were found, and the partners to notify of an erasure.
+// addLeads adds the leads that were found.
 func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestView) error {
 	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
 	if err != nil {
 		return err
 	}
-	var notices []privacy.PartnerNotice
-	if r.Outcome != nil && *r.Outcome == models.OutcomeErased {
-		if notices, err = h.Privacy.Notices(k.R.Context(), r.ID); err != nil {
-			return err
-		}
-	}
 	var partners []uuid.UUID
 	for _, l := range rows {
 		partners = append(partners, l.PartnerID)
-	}
-	for _, n := range notices {
-		partners = append(partners, n.Partner)
 	}
 	names, err := web.NamesOfPartners(k, partners)
 	if err != nil {
@@ -139,11 +134,6 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 			}
 		}
 		v.Found.Rows = append(v.Found.Rows, row)
-	}
-	for _, n := range notices {
-		v.Notices = append(v.Notices, view.Notice{
-			Partner: names.Of(n.Partner), ID: id.Format(id.Partner, n.Partner), Leads: n.Leads, By: n.NotifiedBy, At: n.NotifiedAt,
-		})
 	}
 	return nil
 }
@@ -223,23 +213,5 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 			}
 		}
 		return w.Flush()
-	})
-}
-
-// recordNotice records that a partner was notified of an erasure.
-func (h *Handlers) recordNotice(k *web.Request) error {
-	r, err := h.request(k)
-	if err != nil {
-		return err
-	}
-	partner, err := id.Parse(id.Partner, k.R.PostForm.Get("partner"))
-	if err != nil {
-		return web.ErrNotFound
-	}
-	return web.Submit(k, web.Form{
-		Do: func() (string, error) {
-			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Privacy.By(k.By).RecordNotice(k.R.Context(), r.ID, partner))
-		},
-		Show: func(rejected web.Rejected) error { return h.showPage(k, rejected.Status, r, rejected.Errors) },
 	})
 }

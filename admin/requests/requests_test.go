@@ -96,10 +96,10 @@ func TestErasure(t *testing.T) {
 	r.officer.Post(t, at+"/erase", nil).Expect(t, "without a password", http.StatusUnprocessableEntity, `data-error="proof"`)
 	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
 	p := r.officer.Get(t, at)
-	p.Expect(t, "erased", http.StatusOK, `data-state="erased"`, `data-erased="1"`, `data-state="not_told"`)
+	p.Expect(t, "erased", http.StatusOK, `data-state="to_notify"`, `data-erased="1"`, `data-state="notice_due"`)
 	partner := id.Format(id.Partner, r.Harbour().ID)
 	r.officer.Post(t, at+"/notices", url.Values{"partner": {partner}}).ExpectRedirect(t, at+"#notices")
-	r.officer.Get(t, at).Expect(t, "told", http.StatusOK, `data-state="told"`, "privacy@example.com")
+	r.officer.Get(t, at).Expect(t, "notified", http.StatusOK, `data-state="erased"`, `data-state="notified"`, "privacy@example.com")
 	if csv := r.officer.Get(t, at+"/leads.csv"); csv.Body != "\ufefflead_id,partner,erased\n"+r.lead+",harbour-leads,yes\n" {
 		t.Errorf("got %s", csv.Body)
 	}
@@ -194,9 +194,90 @@ func TestRequestForErasedLeads(t *testing.T) {
 	r.officer.Post(t, at+"/close", url.Values{"outcome": {"nothing_found"}}).ExpectRedirect(t, at)
 	p = r.officer.Get(t, at)
 	p.Expect(t, "closed", http.StatusOK, `data-state="nothing_found"`)
-	if strings.Contains(p.Body, `data-state="not_told"`) {
+	if strings.Contains(p.Body, `data-state="notice_due"`) {
 		t.Error("the page lists partners to notify")
 	}
+}
+
+// After an erasure, a request stays open until each partner was notified or the user has recorded why not.
+func TestPartnersToNotify(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other, _ := r.Deliver(t, r.Platform.Off)
+	harbour, tinker := id.Format(id.Partner, r.Harbour().ID), id.Format(id.Partner, r.Platform.Off.ID)
+	r.Exec(t, `UPDATE partners SET notes = 'secret terms', contacts = '[{"name": "Mia Dock", "role": "Operations", "email": "mia@harbour.example"}]' WHERE id = $1`,
+		r.Harbour().ID)
+	r.lead += " " + other
+	at := r.create(t, "erasure")
+	r.checkIdentity(t, at)
+	counts := func(what, due, overdue string) {
+		t.Helper()
+		r.officer.Get(t, "/privacy/requests").Expect(t, "the list", http.StatusOK,
+			`data-count="`+what+`" data-due="`+due+`" data-overdue="`+overdue+`"`)
+	}
+	needs := func(url string) bool {
+		t.Helper()
+		return strings.Contains(r.officer.Get(t, "/").Body, `<a href="`+url+`" data-need>`)
+	}
+	counts("unanswered", "1", "0")
+	if !needs("/privacy/requests") || needs("/privacy/requests?state=notify") {
+		t.Error("before the erasure: the overview lists something else than the open request")
+	}
+	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
+	counts("unanswered", "0", "0")
+	counts("to-notify", "2", "0")
+	if needs("/privacy/requests") || !needs("/privacy/requests?state=notify") {
+		t.Error("after the erasure: the overview lists something else than the partners to notify")
+	}
+	p := r.officer.Get(t, at)
+	p.Expect(t, "to notify", http.StatusOK, `data-state="to_notify"`, "Mia Dock, Operations, mia@harbour.example", at+"/notices/"+tinker)
+	if strings.Contains(p.Body, "secret terms") {
+		t.Error("the page contains the partner's notes")
+	}
+	if p := r.officer.Get(t, web.PartnerURL(r.Harbour().ID)); p.Status != http.StatusForbidden {
+		t.Errorf("the partner's page: got %d, want 403", p.Status)
+	}
+	if p := r.SignedInAs(t, models.Auditor).Get(t, at); strings.Contains(p.Body, "data-contact") {
+		t.Error("an auditor sees the contacts on the page of a request")
+	}
+	for _, path := range []string{"/privacy/requests", "/privacy/requests?state=notify"} {
+		r.officer.Get(t, path).Expect(t, path, http.StatusOK, at, `data-state="to_notify"`)
+	}
+	if p := r.officer.Get(t, "/privacy/requests?state=closed"); strings.Contains(p.Body, at) {
+		t.Error("the list of closed requests contains the request")
+	}
+
+	r.Time.Advance(40 * 24 * time.Hour)
+	r.officer = r.SignedInAs(t, models.Privacy)
+	counts("to-notify", "2", "2")
+	r.officer.Get(t, at).Expect(t, "overdue", http.StatusOK, `data-state="overdue"`)
+	r.officer.Post(t, at+"/notices", url.Values{"partner": {harbour}}).ExpectRedirect(t, at+"#notices")
+	if p := r.officer.Get(t, at); strings.Contains(p.Body, "mia@harbour.example") {
+		t.Error("the page shows the contacts of a partner that was notified")
+	}
+	counts("to-notify", "1", "1")
+
+	form := at + "/notices/" + tinker
+	r.officer.Get(t, form).Expect(t, "the form", http.StatusOK, `value="unreachable"`, "tinker-forms")
+	for _, c := range []struct{ reason, note, at string }{{"", "", "reason"}, {"laziness", "", "reason"}, {"other", " ", "note"}} {
+		r.officer.Post(t, form, url.Values{"reason": {c.reason}, "note": {c.note}}).
+			Expect(t, c.reason, http.StatusUnprocessableEntity, `data-error="`+c.at+`"`)
+	}
+	r.officer.Post(t, form, url.Values{"reason": {"unreachable"}, "note": {"insolvent"}}).ExpectRedirect(t, at+"#notices")
+	r.officer.Get(t, at).Expect(t, "complete", http.StatusOK, `data-state="erased"`, `data-state="not_notified"`, "insolvent")
+	r.officer.Get(t, "/privacy/requests?state=closed").Expect(t, "the list", http.StatusOK, at, `data-state="erased"`)
+	counts("to-notify", "0", "0")
+	if p := r.officer.Get(t, form); p.Location() != at {
+		t.Errorf("the form afterwards: got %d", p.Status)
+	}
+	if p := r.officer.Get(t, at+"/notices/"+id.Format(id.Partner, uuid.New())); p.Status != http.StatusNotFound {
+		t.Errorf("another partner: got %d, want 404", p.Status)
+	}
+	if n := r.Count(t, "audit_events", `action = 'privacy_request.notify' AND outcome = 'done' AND partner_id = $1
+		AND after->>'reason' = 'unreachable' AND after->>'notified' = 'false' AND reason = 'insolvent'`, r.Platform.Off.ID); n != 1 {
+		t.Errorf("got %d audit events with the reason, want 1", n)
+	}
+	r.CheckAuditLog(t)
 }
 
 func TestErasureWithLegalHold(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -12,8 +13,9 @@ import (
 
 // Handlers serves the pages for privacy requests.
 type Handlers struct {
-	Prices  *ratecard.Service
-	Privacy *privacy.Service
+	Partners *partners.Service
+	Prices   *ratecard.Service
+	Privacy  *privacy.Service
 }
 
 var allRequests = ui.Link{Label: "Privacy requests", URL: "/privacy/requests"}
@@ -29,6 +31,8 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: one, Needs: web.ReadRequests, Handle: h.page},
 		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true, Handle: h.leadsCSV},
 		{Method: http.MethodPost, Path: one + "/notices", Needs: web.WriteRequests, Handle: h.recordNotice},
+		{Method: http.MethodGet, Path: one + "/notices/{partner}", Needs: web.WriteRequests, Handle: h.noNoticePage},
+		{Method: http.MethodPost, Path: one + "/notices/{partner}", Needs: web.WriteRequests, Form: one + "/notices/{partner}", Saves: []string{"reason"}, Handle: h.noNotice},
 		{Method: http.MethodGet, Path: one + "/export", Needs: web.WriteRequests, Handle: h.exportPage},
 		{Method: http.MethodPost, Path: one + "/export", Needs: web.WriteRequests, Creates: one, ShownOnce: true, Long: true, Handle: h.export},
 		{Method: http.MethodGet, Path: one + "/export.zip", Needs: web.WriteRequests, Long: true, Erasable: true, Handle: h.download},

@@ -17,7 +17,9 @@ var (
 	ReadPartners   = authz.Permission{Object: "partners", Action: "read"}
 	CreatePartners = authz.Permission{Object: "partners", Action: "create"}
 	WritePartners  = authz.Permission{Object: "partners", Action: "write"}
-	WriteSecrets   = authz.Permission{Object: "secrets", Action: "write"}
+	// PartnerContacts concerns the partners to notify of an erasure.
+	PartnerContacts = authz.Permission{Object: "partners", Action: "contacts"}
+	WriteSecrets    = authz.Permission{Object: "secrets", Action: "write"}
 
 	ReadPricing    = authz.Permission{Object: "pricing", Action: "read"}
 	WritePricing   = authz.Permission{Object: "pricing", Action: "write"}
@@ -53,7 +55,7 @@ var (
 // ConcernsPlatform reports whether a permission applies to the whole platform. Only a role for all
 // partners grants such a permission.
 func ConcernsPlatform(p authz.Permission) bool {
-	return p.Object == "staff" || p.Object == "pricing" || p.Object == "requests" || p.Object == "retention" || p == VerifyAudit || p == CreatePartners
+	return p.Object == "staff" || p.Object == "pricing" || p.Object == "requests" || p.Object == "retention" || p == VerifyAudit || p == CreatePartners || p == PartnerContacts
 }
 
 // permissionLabels maps permissions to labels. A label completes the sentence "Your roles do not
@@ -67,6 +69,7 @@ var permissionLabels = map[string]string{
 	"partners, read":        "view partners",
 	"partners, create":      "onboard partners",
 	"partners, write":       "edit partners",
+	"partners, contacts":    "view the contacts of partners to notify of an erasure",
 	"secrets, write":        "create, rotate and revoke signing secrets",
 	"leads, read":           "view leads, without personal data",
 	"leads, find":           "find leads by email address or phone number",

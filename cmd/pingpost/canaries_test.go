@@ -299,7 +299,7 @@ func TestErasedPersonIsNowhere(t *testing.T) {
 	testkit.Eventually(t, patience, "all leads are erased", func() bool {
 		return w.number(t, `SELECT count(*) FROM leads WHERE state = 'erased'`) == len(w.leads)
 	})
-	w.staff.Get(t, erasure).Expect(t, "the request", http.StatusOK, `data-state="erased"`)
+	w.staff.Get(t, erasure).Expect(t, "the request", http.StatusOK, `data-state="to_notify"`)
 	if p := w.staff.Get(t, exported+"/export.zip"); p.Status != http.StatusConflict {
 		t.Errorf("the consumer's export: got %d, want 409", p.Status)
 	}

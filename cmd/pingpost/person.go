@@ -207,6 +207,13 @@ type requestView struct {
 	Held       int           `json:"held,omitempty"` // left, because they are under a legal hold
 	Passphrase string        `json:"passphrase,omitempty"`
 	Receipts   []erasureView `json:"receipts,omitempty"`
+	ToNotify   []noticeView  `json:"partnersToNotify,omitempty"` // of the erasure
+}
+
+// noticeView is a partner to notify of an erasure in command output.
+type noticeView struct {
+	Partner string `json:"partner"` // id
+	Leads   int    `json:"leads"`
 }
 
 func personExport() *cobra.Command {
@@ -272,7 +279,7 @@ func personErase() *cobra.Command {
 		Use: "erase", Short: "Permanently erase the personal data of all leads of a person", Args: noArgs,
 		Long: "Permanently erase the personal data of all leads of a person at all partners. This cannot be undone.\n" +
 			"The command creates a privacy request, which records the erasure. It shows the leads and asks for a\n" +
-			"confirmation, unless --yes is set. " + termHelp,
+			"confirmation, unless --yes is set. Afterwards it lists the partners that must be notified.\n" + termHelp,
 		Example: "  pingpost person erase --by email --identity reply --yes < address.txt",
 	}
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), newRequestFlags(c)
@@ -305,6 +312,16 @@ func personErase() *cobra.Command {
 			}
 			if v.Held > 0 {
 				text += fmt.Sprintf("Left %s under a legal hold. The privacy request stays open.\n", counted(int64(v.Held), "lead"))
+			}
+			notices, err := s.Notices(c.Context(), r.ID)
+			if err != nil {
+				return nil, "", err
+			}
+			text += "Notify these partners, and record it in the console at the request " + v.Request + ":\n"
+			for _, n := range notices {
+				one := noticeView{id.Format(id.Partner, n.Partner), n.Leads}
+				v.ToNotify = append(v.ToNotify, one)
+				text += fmt.Sprintf("  %s, %s\n", one.Partner, counted(int64(one.Leads), "lead"))
 			}
 			return v, text, nil
 		}, *asJSON)

@@ -82,6 +82,18 @@ func personCommands(t *testing.T, p *platform) {
 	if erased.Leads != len(found) || len(erased.Receipts) != len(found) || erased.Receipts[0].ErasedAt == nil || len(erased.Receipts[0].Receipt) != 64 {
 		t.Errorf("got %+v", erased)
 	}
+	toNotify := map[string]int{}
+	for _, n := range erased.ToNotify {
+		toNotify[n.Partner] = n.Leads
+	}
+	for _, l := range found {
+		toNotify[l.Partner]--
+	}
+	for partner, n := range toNotify {
+		if n != 0 {
+			t.Errorf("the partners to notify differ from those of the leads at %s", partner)
+		}
+	}
 	if left := printed[[]personLeadView](t, person(personal, "find", "--json")); len(left) != 0 {
 		t.Errorf("got %v, want no leads", left)
 	}

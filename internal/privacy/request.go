@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -173,6 +174,16 @@ type Request struct {
 	Pending  int // of these leads; such an erasure is not finished
 	Own      int // of these leads; erased, or being erased, by this request
 	Differ   int // of these leads; they have another email address or phone number than the others
+	ToNotify int // partners that must still be notified of the erasure
+}
+
+// Open reports whether something remains to be done: the consumer must be answered, or a partner notified.
+func (r Request) Open() bool { return r.Outcome == nil || r.ToNotify > 0 }
+
+// HasErased reports whether leads were erased, or are being erased, by this request. Older programs did not record
+// by lead what a request erased.
+func (r Request) HasErased() bool {
+	return r.Own > 0 || r.Outcome != nil && *r.Outcome == models.OutcomeErased
 }
 
 // AlreadyErased reports whether all leads were erased, or are being erased, for another reason than this request.
@@ -185,18 +196,23 @@ func (r Request) Left() int { return r.Leads - r.Erased - r.Pending }
 
 // Overdue reports whether the deadline of an open request has passed.
 func (r Request) Overdue(now time.Time) bool {
-	return r.Outcome == nil && now.UTC().Truncate(24*time.Hour).After(r.DueOn)
+	return r.Open() && now.UTC().Truncate(24*time.Hour).After(r.DueOn)
 }
 
 // requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres can read all
 // entries for each lead.
-var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending, l.own, l.differ FROM privacy_requests, LATERAL (
+var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending, l.own, l.differ, ` + toNotifySQL + ` AS to_notify FROM privacy_requests, LATERAL (
 	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending,
 		count(*) FILTER (WHERE r.erased) AS own, count(*) FILTER (WHERE r.email_number > 1 OR r.phone_number > 1) AS differ
 	FROM privacy_request_leads r LEFT JOIN LATERAL (
 		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence AND NOT n.keeps_consent)) AS done
 		FROM erasures x WHERE x.lead_id = r.lead_id) e ON true
 	WHERE r.request_id = privacy_requests.id) l`
+
+// toNotifySQL counts the partners of a request that must still be notified of the erasure.
+const toNotifySQL = `CASE WHEN notices_due THEN (SELECT count(DISTINCT l.partner_id) FROM privacy_request_leads l
+	WHERE l.request_id = privacy_requests.id AND ` + ownLeads + ` AND NOT EXISTS (
+		SELECT FROM privacy_request_notices n WHERE n.request_id = l.request_id AND n.partner_id = l.partner_id)) ELSE 0 END`
 
 // Request returns a privacy request, or a NotFound error.
 func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, err error) {
@@ -210,13 +226,34 @@ func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, er
 // OpenRequests returns at most size open requests, those that are due first at the start. If after is not
 // uuid.Nil, the list continues after this request.
 func (s *Service) OpenRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.requests(ctx, `outcome IS NULL`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+	return s.requests(ctx, `(outcome IS NULL OR notices_due)`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+}
+
+// RequestsToNotify is like OpenRequests, but returns only requests with partners to notify.
+func (s *Service) RequestsToNotify(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
+	return s.requests(ctx, `notices_due`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+}
+
+// Due contains the numbers of open requests, and of partners to notify of erasures.
+type Due struct {
+	Unanswered, UnansweredOverdue int
+	ToNotify, ToNotifyOverdue     int // partners, counted once for each request
+}
+
+// CountDue counts what is due, and what is overdue.
+func (s *Service) CountDue(ctx context.Context) (d Due, err error) {
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT count(*) FILTER (WHERE outcome IS NULL) AS unanswered,
+		count(*) FILTER (WHERE outcome IS NULL AND due_on < @today) AS unanswered_overdue,
+		coalesce(sum(`+toNotifySQL+`), 0) AS to_notify,
+		coalesce(sum(`+toNotifySQL+`) FILTER (WHERE due_on < @today), 0) AS to_notify_overdue
+		FROM privacy_requests WHERE outcome IS NULL OR notices_due`, sql.Named("today", s.today())).Scan(&d).Error
+	return d, postgres.Translate(err)
 }
 
 // ClosedRequests returns at most size closed requests, the latest at the start. If after is not uuid.Nil, the
 // list continues after this request.
 func (s *Service) ClosedRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.requests(ctx, `outcome IS NOT NULL`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
+	return s.requests(ctx, `outcome IS NOT NULL AND NOT notices_due`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
 }
 
 func (s *Service) requests(ctx context.Context, where, behind, order string, after uuid.UUID, size int) (all []Request, err error) {
@@ -228,12 +265,13 @@ func (s *Service) requests(ctx context.Context, where, behind, order string, aft
 	return all, postgres.Translate(err)
 }
 
-// DeleteOldRequests deletes requests that were closed before the configured number of days, and returns their
-// number. It leaves out requests whose export is stored, because an erasure must find it.
+// DeleteOldRequests deletes requests that were closed, and whose last partner was notified, before the
+// configured number of days. It returns their number. It leaves out requests whose export is stored, because an erasure must find it.
 func (s *Service) DeleteOldRequests(ctx context.Context) (int64, error) {
 	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
 	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (
-		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND closed_at < $1 AND file_id IS NULL LIMIT $2)`, before)
+		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND NOT notices_due AND closed_at < $1 AND file_id IS NULL
+			AND NOT EXISTS (SELECT FROM privacy_request_notices n WHERE n.request_id = id AND n.notified_at >= $1) LIMIT $2)`, before)
 	if err != nil {
 		return n, fmt.Errorf("delete old privacy requests: %w", err)
 	}

@@ -8,10 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
@@ -30,9 +27,10 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 	return s.checkSecondUser(r)
 }
 
-// EraseRequest erases the leads of a request and closes it. Leads under a legal hold are left, and the request then
-// stays open, so that they can be erased when the hold is released. If there are many leads, it returns before all
-// are erased, and the nodes finish the erasure.
+// EraseRequest erases the leads of a request. Leads under a legal hold are left, so that they can be erased when the
+// hold is released. The request stays open until all are erased, and until it is recorded for each partner of an
+// erased lead that it was notified, or why not. If there are many leads, it returns before all are erased, and the
+// nodes finish the erasure.
 //
 // Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
 // leads were found, with the reason legal_hold if all leads that are left are under a hold, or already_erased if all
@@ -107,14 +105,30 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 		if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
 			return edit, err
 		}
-		if err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", r.ID, batch).Update("erased", true).Error; err != nil {
+		if err := markErased(tx, r.ID, batch); err != nil {
 			return edit, err
 		}
 	}
 	if len(held) > 0 {
-		return requestEdit{"privacy_request.erase", nil, map[string]any{"leads": len(left), "held": len(held)}}, nil
+		edit = requestEdit{"privacy_request.erase", map[string]any{}, map[string]any{"leads": len(left), "held": len(held)}}
+	} else {
+		edit = s.closing(models.OutcomeErased, nil, "", map[string]any{"leads": len(left)})
 	}
-	return s.closing(models.OutcomeErased, nil, "", map[string]any{"leads": len(left)}), nil
+	if len(left) > 0 {
+		edit.columns["notices_due"] = true
+	}
+	return edit, nil
+}
+
+// markErased records that a request erases leads. Their partners must be notified, even if they were notified of
+// other leads of the request, which were erased before a legal hold was released.
+func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID) error {
+	err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, ids).Update("erased", true).Error
+	if err != nil {
+		return err
+	}
+	return tx.Exec(`DELETE FROM privacy_request_notices WHERE request_id = ? AND partner_id IN (
+		SELECT partner_id FROM privacy_request_leads WHERE request_id = ? AND lead_id IN ?)`, request, request, ids).Error
 }
 
 // finishWithin is how long a user waits until an erasure is finished in the background.
@@ -197,71 +211,4 @@ func (s *Service) RequestReceipts(ctx context.Context, request uuid.UUID) (all [
 		return nil, postgres.Translate(err)
 	}
 	return s.receipts(ctx, erased)
-}
-
-// PartnerNotice is a partner whose leads were erased for a request, and when the partner was notified.
-type PartnerNotice struct {
-	Partner    uuid.UUID
-	Leads      int
-	NotifiedBy string
-	NotifiedAt time.Time // zero if the partner has not been notified yet
-}
-
-// ownLeads is the condition that a request erased its lead l. Requests that older programs carried out do not
-// record this.
-const ownLeads = `(l.erased OR NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = l.request_id AND o.erased))`
-
-// Notices returns the partners of the leads that a request erased.
-func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []PartnerNotice, err error) {
-	var rows []struct {
-		Partner    uuid.UUID
-		Leads      int
-		NotifiedBy string
-		NotifiedAt *time.Time
-	}
-	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at
-		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
-		WHERE request_id = ? AND `+ownLeads+` GROUP BY l.partner_id, n.notified_by, n.notified_at ORDER BY leads DESC, partner`, request).Scan(&rows).Error
-	for _, r := range rows {
-		n := PartnerNotice{Partner: r.Partner, Leads: r.Leads, NotifiedBy: r.NotifiedBy}
-		if r.NotifiedAt != nil {
-			n.NotifiedAt = r.NotifiedAt.UTC()
-		}
-		all = append(all, n)
-	}
-	return all, postgres.Translate(err)
-}
-
-// RecordNotice records that a partner was notified of the erasure of its leads. Recording it again changes
-// nothing.
-//
-// Errors: NotFound if the request erased no leads of this partner, and Conflict if nothing was erased for it.
-func (s *Service) RecordNotice(ctx context.Context, request, partner uuid.UUID) error {
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		r, err := lockRequest(tx, request)
-		if err != nil {
-			return err
-		}
-		if r.Outcome == nil || *r.Outcome != models.OutcomeErased {
-			return apperr.New(apperr.Conflict, "not_erased_yet", "Erase the leads first.")
-		}
-		var leads int64
-		err = tx.Table("privacy_request_leads l").Where("request_id = ? AND partner_id = ? AND "+ownLeads, request, partner).Count(&leads).Error
-		if err != nil {
-			return err
-		}
-		if leads == 0 {
-			return errNoRequest
-		}
-		q := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&models.PrivacyRequestNotice{
-			RequestID: request, PartnerID: partner, NotifiedBy: s.by.Name, NotifiedAt: s.clock.Now(),
-		})
-		if q.Error != nil || q.RowsAffected == 0 {
-			return q.Error
-		}
-		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
-			Action: "privacy_request.notify", Kind: "privacy_request", Object: RequestID(request), Partner: partner,
-			After: map[string]any{"leads": leads},
-		})
-	})
 }

@@ -175,7 +175,7 @@ func TestErasureRequest(t *testing.T) {
 	if _, err := r.ExportRequest(ctx, created.ID); rejection(err) != "conflict request_kind" {
 		t.Errorf("export: got %v", err)
 	}
-	if err := r.RecordNotice(ctx, created.ID, r.Required.ID); rejection(err) != "conflict not_erased_yet" {
+	if err := r.RecordNotice(ctx, created.ID, privacy.NewNotice{Partner: r.Required.ID}); rejection(err) != "conflict not_erased_yet" {
 		t.Errorf("a notice before the erasure: got %v", err)
 	}
 	if err := r.EraseRequest(ctx, created.ID); err != nil {
@@ -194,11 +194,11 @@ func TestErasureRequest(t *testing.T) {
 	if err := r.EraseRequest(ctx, created.ID); rejection(err) != "conflict request_closed" {
 		t.Errorf("erased again: got %v", err)
 	}
-	if err := r.RecordNotice(ctx, created.ID, uuid.New()); rejection(err) != "not_found privacy_request" {
+	if err := r.RecordNotice(ctx, created.ID, privacy.NewNotice{Partner: uuid.New()}); rejection(err) != "not_found privacy_request" {
 		t.Errorf("a notice to another partner: got %v", err)
 	}
 	for range 2 {
-		if err := r.RecordNotice(ctx, created.ID, r.Required.ID); err != nil {
+		if err := r.RecordNotice(ctx, created.ID, privacy.NewNotice{Partner: r.Required.ID}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -784,6 +784,48 @@ func TestRequestLists(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM privacy_requests`); n != 5 {
 		t.Errorf("%d requests remain, want 5", n)
 	}
+}
+
+// A request with partners to notify is not deleted. Afterwards it is stored as long as other closed requests.
+func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestErasure)
+	if err := r.EraseRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	r.DB.Exec(t, `INSERT INTO privacy_request_leads (request_id, lead_id, partner_id) VALUES ($1, gen_random_uuid(), $2)`, request, r.Off.ID)
+	notify := func(n privacy.NewNotice, want int) {
+		t.Helper()
+		if err := r.RecordNotice(ctx, request, n); err != nil {
+			t.Fatal(err)
+		}
+		due, err := r.CountDue(ctx)
+		if _, found := r.state(t, request); err != nil || due.ToNotify != want || found.ToNotify != want || found.Open() != (want > 0) {
+			t.Errorf("got %+v and %+v, %v, want %d partners to notify", due, found, err, want)
+		}
+	}
+	deleted := func(want int64) {
+		t.Helper()
+		if n, err := r.DeleteOldRequests(ctx); err != nil || n != want {
+			t.Errorf("deleted %d requests, %v, want %d", n, err, want)
+		}
+	}
+	notify(privacy.NewNotice{Partner: r.Required.ID}, 1)
+	r.Time.Advance(366 * 24 * time.Hour)
+	deleted(0)
+	notify(privacy.NewNotice{Partner: r.Off.ID, Reason: models.NoNoticeOther, Note: "dissolved"}, 0)
+	deleted(0)
+	notify(privacy.NewNotice{Partner: r.Off.ID}, 0) // the first notice counts
+	notices, err := r.Notices(ctx, request)
+	if err != nil || len(notices) != 2 || !slices.ContainsFunc(notices, func(n privacy.PartnerNotice) bool {
+		return n.Partner == r.Off.ID && n.Reason == models.NoNoticeOther && n.Note == "dissolved"
+	}) {
+		t.Errorf("got %+v, %v", notices, err)
+	}
+	r.Time.Advance(366 * 24 * time.Hour)
+	deleted(1)
 }
 
 // copyLead stores n copies of a lead under other ids. Their contact records cannot be decrypted, because
