@@ -4,7 +4,7 @@
 
 -- +goose Up
 ALTER TABLE privacy_requests ADD COLUMN notices_due boolean NOT NULL DEFAULT false;
-COMMENT ON COLUMN privacy_requests.notices_due IS 'After an erasure: at least one partner must still be notified.';
+COMMENT ON COLUMN privacy_requests.notices_due IS 'After an erasure, until the notices for all partners are recorded.';
 UPDATE privacy_requests r SET notices_due = true WHERE EXISTS (
     SELECT FROM privacy_request_leads l WHERE l.request_id = r.id
         AND (l.erased OR r.outcome = 'erased' AND NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = r.id AND o.erased))

@@ -10,8 +10,22 @@ import (
 type PrivacyRequestKind string
 
 const (
-	RequestAccess  PrivacyRequestKind = "access"  // a copy of the data (GDPR, article 15)
-	RequestErasure PrivacyRequestKind = "erasure" // article 17
+	RequestAccess        PrivacyRequestKind = "access"        // a copy of the data (GDPR, article 15)
+	RequestErasure       PrivacyRequestKind = "erasure"       // article 17
+	RequestObjection     PrivacyRequestKind = "objection"     // article 21; under the CCPA, an opt-out of sale
+	RequestRestriction   PrivacyRequestKind = "restriction"   // article 18; under the CCPA, a limit of use
+	RequestWithdrawal    PrivacyRequestKind = "withdrawal"    // of consent (article 7(3))
+	RequestRectification PrivacyRequestKind = "rectification" // article 16
+	RequestComplaint     PrivacyRequestKind = "complaint"     // a case at an authority
+)
+
+// PrivacyLaw determines the deadline of a privacy request, and the grounds on which it can be rejected.
+type PrivacyLaw string
+
+const (
+	LawGDPR   PrivacyLaw = "gdpr"
+	LawUKGDPR PrivacyLaw = "uk_gdpr"
+	LawCCPA   PrivacyLaw = "ccpa"
 )
 
 // IdentityCheck is how the identity of a consumer was checked.
@@ -30,13 +44,14 @@ type RequestOutcome string
 const (
 	OutcomeExported     RequestOutcome = "exported"
 	OutcomeErased       RequestOutcome = "erased"
+	OutcomeDone         RequestOutcome = "done" // described in the note
 	OutcomeNothingFound RequestOutcome = "nothing_found"
 	OutcomeRejected     RequestOutcome = "rejected"
 	OutcomeWithdrawn    RequestOutcome = "withdrawn"
 )
 
 // RejectionGround is the legal ground on which a privacy request is rejected. The articles are those of the
-// GDPR.
+// GDPR, the sections those of the CCPA.
 type RejectionGround string
 
 const (
@@ -47,13 +62,23 @@ const (
 	GroundObligation     RejectionGround = "obligation"       // article 17(3)(b)
 	GroundPublicHealth   RejectionGround = "public_health"    // article 17(3)(c)
 	GroundArchiving      RejectionGround = "archiving"        // article 17(3)(d)
-	GroundLegalClaims    RejectionGround = "legal_claims"     // article 17(3)(e)
+	GroundLegalClaims    RejectionGround = "legal_claims"     // article 17(3)(e) or 21(1)
+	GroundCompelling     RejectionGround = "compelling"       // article 21(1)
+	GroundConditions     RejectionGround = "conditions"       // article 18(1)
+	GroundAccurate       RejectionGround = "accurate"         // article 16, section 1798.106
+	GroundOtherBasis     RejectionGround = "other_basis"      // article 7(3)
+	GroundRepeated       RejectionGround = "repeated"         // section 1798.130(b)
+	GroundFraudulent     RejectionGround = "fraudulent"       // sections 7026 and 7027 of the regulations
+	GroundTransaction    RejectionGround = "transaction"      // section 1798.105(d)(1)
+	GroundSecurity       RejectionGround = "security"         // section 1798.105(d)(2) and (3)
+	GroundInternalUse    RejectionGround = "internal_use"     // section 1798.105(d)(7)
 )
 
-// PrivacyRequest is a consumer's request for a copy of their personal data, or for its erasure.
+// PrivacyRequest is a consumer's request about their personal data, or their complaint to an authority.
 type PrivacyRequest struct {
 	ID              uuid.UUID `gorm:"primaryKey"`
 	Kind            PrivacyRequestKind
+	Law             PrivacyLaw
 	Reference       string    // such as a case number; must not identify the consumer
 	ReceivedOn      time.Time // date
 	DueOn           time.Time // date
@@ -72,7 +97,7 @@ type PrivacyRequest struct {
 	ClosedBy        *string
 	ClosedAt        *time.Time
 	FileID          *uuid.UUID // the latest export, while it is stored
-	NoticesDue      bool       // after an erasure: at least one partner must still be notified
+	NoticesDue      bool       // after an erasure, until the notices for all partners are recorded
 }
 
 // LeadMatch is how a lead was found for a privacy request.

@@ -69,14 +69,10 @@ func (h *Handlers) list(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-var kindLabels = map[models.PrivacyRequestKind]string{
-	models.RequestAccess:  "a copy of their data",
-	models.RequestErasure: "erasure of their data",
-}
-
 var outcomeLabels = map[models.RequestOutcome]string{
 	models.OutcomeExported:     "data exported",
 	models.OutcomeErased:       "data erased",
+	models.OutcomeDone:         "done",
 	models.OutcomeNothingFound: "nothing found",
 	models.OutcomeRejected:     "rejected",
 	models.OutcomeWithdrawn:    "withdrawn",

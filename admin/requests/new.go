@@ -23,6 +23,7 @@ func (h *Handlers) newPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	return h.showNew(k, http.StatusOK, url.Values{
 		"received_on": {k.Now.UTC().Format(time.DateOnly)}, "kind": {q.Get("kind")}, "leads": {web.Short(q.Get("leads"))},
+		"law": {string(h.Privacy.DefaultLaw())},
 	}, nil)
 }
 
@@ -31,26 +32,35 @@ func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui
 		Shell:     k.Shell("New privacy request", allRequests),
 		Countries: web.PhoneCountries(h.Prices.Markets(), f.Get("country")),
 		Received:  web.Short(f.Get("received_on")), Email: web.Short(f.Get("email")), Phone: web.Short(f.Get("phone")),
-		LeadIDs: f.Get("leads"), Reference: f.Get("reference"),
+		LeadIDs: f.Get("leads"), Reference: f.Get("reference"), Due: web.Short(f.Get("due_on")),
 		Errors: mistakes,
 	}
-	for _, kind := range []models.PrivacyRequestKind{models.RequestAccess, models.RequestErasure} {
-		v.Kinds = append(v.Kinds, ui.Option{Value: string(kind), Label: ui.Sentence(kindLabels[kind])})
+	for _, kind := range privacy.RequestKinds {
+		v.Kinds = append(v.Kinds, ui.Option{Value: string(kind.Code), Label: ui.Sentence(kindLabels[kind.Code])})
 	}
 	v.Kinds = web.SelectOption(v.Kinds, f.Get("kind"))
+	for _, law := range privacy.Laws {
+		v.Laws = append(v.Laws, ui.Option{Value: string(law.Code), Label: law.Label})
+	}
+	v.Laws = web.SelectOption(v.Laws, f.Get("law"))
 	return k.Show(status, view.New(v))
 }
 
 func (h *Handlers) create(k *web.Request) error {
 	f := k.R.PostForm
 	n := privacy.NewRequest{
-		Kind: models.PrivacyRequestKind(f.Get("kind")), Reference: f.Get("reference"),
+		Kind: models.PrivacyRequestKind(f.Get("kind")), Law: models.PrivacyLaw(f.Get("law")), Reference: f.Get("reference"),
 		Person: leads.Person{Email: strings.TrimSpace(f.Get("email")), Phone: strings.TrimSpace(f.Get("phone")), Country: f.Get("country")},
 	}
 	var mistakes ui.Errors
 	var err error
 	if n.ReceivedOn, err = time.Parse(time.DateOnly, f.Get("received_on")); err != nil {
 		mistakes = append(mistakes, ui.FieldError{Field: "received_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
+	}
+	if due := f.Get("due_on"); due != "" && n.Kind == models.RequestComplaint {
+		if n.DueOn, err = time.Parse(time.DateOnly, due); err != nil {
+			mistakes = append(mistakes, ui.FieldError{Field: "due_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
+		}
 	}
 	if !web.ValidText(n.Person.Email) || !web.ValidText(n.Person.Phone) {
 		mistakes = append(mistakes, ui.FieldError{Field: "email", Message: "Enter the email address and the phone number again. One of them contains characters that are not valid."})

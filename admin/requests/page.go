@@ -41,7 +41,11 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		ID:             privacy.RequestID(r.ID),
 		State:          state(k, r),
 		Kind:           ui.Sentence(kindLabels[r.Kind]),
+		KindCode:       string(r.Kind),
+		Law:            privacy.Laws.Label(r.Law),
+		Guidance:       guidance[r.Kind],
 		Access:         r.Kind == models.RequestAccess,
+		Erasable:       privacy.MayErase(r.Kind),
 		Open:           r.Outcome == nil,
 		NoticesDue:     r.ToNotify > 0,
 		Reference:      k.Erasable(r.Reference),
@@ -57,7 +61,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 			Leads: r.Leads, Partners: r.Partners, Erased: r.Erased, Differ: r.Differ, AlreadyErased: r.AlreadyErased(), CSV: web.RequestURL(r.ID) + "/leads.csv",
 		},
 		MayWrite:  k.May(web.WriteRequests),
-		CanExtend: r.Outcome == nil && r.ExtendedAt == nil && !r.Overdue(k.Now),
+		CanExtend: canExtend(k, r),
 		Errors:    mistakes,
 	}
 	if r.Identity != nil {
@@ -69,7 +73,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		v.ClosedBy = *r.ClosedBy
 	}
 	if r.Ground != nil {
-		v.Ground = ui.Sentence(privacy.RejectionGroundLabel(*r.Ground))
+		v.Ground = ui.Sentence(privacy.RejectionGroundLabel(r.PrivacyRequest))
 	}
 	if r.FileID != nil && v.MayWrite {
 		v.ExportURL = v.URL + "/export.zip"
@@ -88,12 +92,15 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		}
 	}
 	v.Found.Held = len(held)
-	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil {
+	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil && (v.Access || v.Erasable) {
 		v.Blocked = err.Message
-	} else if !v.Access && len(held) > 0 && len(held) == r.Left() {
+	} else if v.Erasable && len(held) > 0 && len(held) == r.Left() {
 		v.Blocked = "All leads that are left are under a legal hold. They can be erased when the legal hold has been released."
 	}
 	if err := h.addHolds(k, held, &v); err != nil {
+		return err
+	}
+	if v.Letters, err = h.letters(k, r); err != nil {
 		return err
 	}
 	if v.Notices, err = h.notices(k, r); err != nil {
@@ -103,6 +110,15 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 		return err
 	}
 	return k.Show(status, view.Request(v))
+}
+
+// canExtend reports whether the deadline of a request can be extended.
+func canExtend(k *web.Request, r privacy.Request) bool {
+	if r.Outcome != nil || r.Kind == models.RequestComplaint {
+		return r.Outcome == nil
+	}
+	_, ok := privacy.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
+	return ok && r.ExtendedAt == nil && !r.Overdue(k.Now)
 }
 
 // shownLeads is the number of leads that the page of a request lists.

@@ -280,6 +280,60 @@ func TestPartnersToNotify(t *testing.T) {
 	r.CheckAuditLog(t)
 }
 
+// The page of a request says what the platform does for its kind, and offers the next steps.
+func TestKindsOfRequests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for kind, c := range map[string]struct{ guided, erasable, exportable bool }{
+		"access":        {exportable: true},
+		"erasure":       {erasable: true},
+		"objection":     {guided: true, erasable: true},
+		"withdrawal":    {guided: true, erasable: true},
+		"restriction":   {guided: true},
+		"rectification": {guided: true},
+	} {
+		at := r.create(t, kind)
+		r.checkIdentity(t, at)
+		p := r.officer.Get(t, at)
+		p.Expect(t, kind, http.StatusOK, `data-kind="`+kind+`"`, `data-letter="acknowledge"`)
+		if strings.Contains(p.Body, "data-guidance") != c.guided || strings.Contains(p.Body, at+`/erase"`) != c.erasable || strings.Contains(p.Body, at+`/export"`) != c.exportable {
+			t.Errorf("%s: got %s", kind, p.Text())
+		}
+		r.officer.Post(t, at+"/close", url.Values{"outcome": {"rejected"}, "ground": {"excessive"}}).Expect(t, kind, map[bool]int{
+			true: http.StatusUnprocessableEntity, false: http.StatusSeeOther,
+		}[kind == "withdrawal"])
+	}
+	if p := r.SignedInAs(t, models.Auditor).Get(t, r.create(t, "objection")); strings.Contains(p.Body, "data-letter") {
+		t.Error("an auditor sees the letters")
+	}
+	r.CheckAuditLog(t)
+}
+
+func TestComplaintToAuthority(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	due := r.Time.Now().AddDate(0, 0, 10).Format(time.DateOnly)
+	form := url.Values{"kind": {"complaint"}, "law": {"gdpr"}, "received_on": {r.Time.Now().Format(time.DateOnly)}, "reference": {"DPA 12"}}
+	r.officer.Post(t, "/privacy/requests/new", form).Expect(t, "without a deadline", http.StatusUnprocessableEntity, `data-error="due_on"`)
+	form.Set("due_on", due)
+	at := r.officer.Post(t, "/privacy/requests/new", form).ExpectCreated(t, "/privacy/requests/pr_")
+	p := r.officer.Get(t, at)
+	p.Expect(t, "a case", http.StatusOK, `data-kind="complaint"`, due, "data-guidance")
+	if strings.Contains(p.Body, "data-letter") {
+		t.Error("a complaint has letters to the consumer")
+	}
+	later := r.Time.Now().AddDate(0, 0, 20).Format(time.DateOnly)
+	r.officer.Post(t, at+"/extend", url.Values{"reason": {"holidays"}, "until": {due}}).Expect(t, "not later", http.StatusUnprocessableEntity, `data-error="until"`)
+	r.officer.Post(t, at+"/extend", url.Values{"reason": {"holidays"}, "until": {later}}).ExpectRedirect(t, at)
+	r.officer.Get(t, at).Expect(t, "extended", http.StatusOK, later)
+	if p := r.officer.Get(t, at+"/close"); strings.Contains(p.Body, `value="rejected"`) {
+		t.Error("a complaint can be rejected")
+	}
+	r.officer.Post(t, at+"/close", url.Values{"outcome": {"done"}, "note": {"answered on time"}}).ExpectRedirect(t, at)
+	r.officer.Get(t, at).Expect(t, "closed", http.StatusOK, `data-state="done"`, "answered on time")
+	r.CheckAuditLog(t)
+}
+
 func TestErasureWithLegalHold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -329,7 +383,7 @@ func TestInvalidNewRequest(t *testing.T) {
 	r := newRig(t)
 	valid := url.Values{"kind": {"access"}, "received_on": {r.Time.Now().Format(time.DateOnly)}, "email": {"erika@example.com"}}
 	for field, value := range map[string]string{
-		"kind": "", "received_on": "yesterday", "email": "nonsense", "phone": "12", "leads": "x", "reference": "\a",
+		"kind": "", "law": "lgpd", "received_on": "yesterday", "email": "nonsense", "phone": "12", "leads": "x", "reference": "\a",
 	} {
 		form := url.Values{}
 		for name := range valid {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/google/uuid"
@@ -74,13 +75,17 @@ func (h *Handlers) steps() []*step {
 		},
 		{
 			h: h, name: "extend",
-			title: "Extend deadline", show: view.Extend,
-			fill: func(_ *web.Request, r privacy.Request, v *view.StepView) error {
-				v.Until = privacy.ExtendedDeadline(r.ReceivedOn)
+			title: "Extend deadline", show: view.Extend, saves: []string{"until"},
+			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
+				v.Complaint = r.Kind == models.RequestComplaint
+				v.Until, _ = privacy.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
+				v.Due, v.UntilText = r.DueOn, web.Short(k.R.PostForm.Get("until"))
 				return nil
 			},
 			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
-				return s.Extend(ctx, request, k.R.PostForm.Get("reason"))
+				f := k.R.PostForm
+				until, _ := time.Parse(time.DateOnly, f.Get("until")) // rejected by Extend if it is not valid
+				return s.Extend(ctx, request, privacy.Extension{Reason: f.Get("reason"), Until: until})
 			},
 		},
 		{
@@ -144,18 +149,24 @@ func removeLeads(ctx context.Context, s *privacy.Service, k *web.Request, reques
 
 func fillClose(k *web.Request, r privacy.Request, v *view.StepView) error {
 	f := k.R.PostForm
+	if r.Kind != models.RequestAccess && r.Kind != models.RequestErasure {
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeDone), Label: "The request was fulfilled as described in the note"})
+	}
 	switch {
 	case r.Leads == 0:
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was informed"})
-	case r.Kind == models.RequestErasure && r.AlreadyErased():
+	case privacy.MayErase(r.Kind) && r.AlreadyErased():
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased, and the consumer was informed"})
 	}
+	grounds := privacy.RejectionGrounds(r.Law, r.Kind)
+	if len(grounds) > 0 {
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"})
+		v.Grounds = []ui.Option{{Label: "None"}}
+	}
 	v.Options = web.SelectOption(append(v.Options,
-		ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"},
-		ui.Option{Value: string(models.OutcomeWithdrawn), Label: "The consumer withdrew the request, or it was created by mistake"},
+		ui.Option{Value: string(models.OutcomeWithdrawn), Label: "The request was withdrawn, or it was created by mistake"},
 	), f.Get("outcome"))
-	v.Grounds = []ui.Option{{Label: "None"}}
-	for _, g := range privacy.RejectionGrounds(r.Kind) {
+	for _, g := range grounds {
 		v.Grounds = append(v.Grounds, ui.Option{Value: string(g.Ground), Label: ui.Sentence(g.Label)})
 	}
 	v.Grounds = web.SelectOption(v.Grounds, f.Get("ground"))

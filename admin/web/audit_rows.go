@@ -131,7 +131,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"privacy_request.erase":          "erase leads of privacy request",
 	"privacy_request.export":         "export personal data",
 	"privacy_request.extend":         "extend deadline of privacy request",
-	"privacy_request.notify":         "mark partner as notified",
+	"privacy_request.notify":         "record notice to partner",
 	"privacy_request.remove_leads":   "remove leads from privacy request",
 	"pricing.create":                 "create draft",
 	"pricing.discard":                "discard draft",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
 	cfg.Pricing.RequireApproval, cfg.Privacy.RequireApproval = running.PricingApproval, running.PrivacyApproval
 	cfg.Retention = running.Retention
-	cfg.Privacy.ErasureJournal = running.ErasureJournal
+	cfg.Privacy.ErasureJournal, cfg.Privacy.Law = running.ErasureJournal, cmp.Or(running.PrivacyLaw, cfg.Privacy.Law)
 	return cfg, &running, nil
 }
 

@@ -88,7 +88,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	fmt.Fprintf(os.Stderr, "starting in %s …\n", f.dataDir)
 	stack, err := devstack.Start(ctx, devstack.Options{
 		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, Retention: cfg.Retention,
-		PricingApproval: cfg.Pricing.RequireApproval, PrivacyApproval: cfg.Privacy.RequireApproval,
+		PricingApproval: cfg.Pricing.RequireApproval, PrivacyApproval: cfg.Privacy.RequireApproval, PrivacyLaw: cfg.Privacy.Law,
 		OnProgress: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {

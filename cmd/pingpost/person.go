@@ -101,6 +101,7 @@ func personFind() *cobra.Command {
 type requestFlags struct {
 	*termFlags
 	identity, note, reference, received string
+	law                                 string
 	differing                           bool  // continue although leads may be about several people
 	yes                                 *bool // the flag --yes of an erasure; nil for an export
 }
@@ -111,6 +112,7 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 		list(privacy.IdentityChecks))
 	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
 	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
+	c.Flags().StringVar(&f.law, "law", "", "the `LAW` that applies: "+list(privacy.Laws)+" (default: the setting privacy.law)")
 	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue although some leads have another email address or phone number than the others")
 	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
 	return f
@@ -126,7 +128,7 @@ func (f *requestFlags) create(ctx context.Context, s *privacy.Service, kind mode
 		}
 	}
 	created, err := s.CreateRequest(ctx, privacy.NewRequest{
-		Kind: kind, Reference: f.reference, ReceivedOn: received, Person: person,
+		Kind: kind, Law: models.PrivacyLaw(f.law), Reference: f.reference, ReceivedOn: received, Person: person,
 		Identity: privacy.Identity{Check: models.IdentityCheck(f.identity), Note: f.note},
 	})
 	if err != nil {

@@ -38,6 +38,7 @@ func personCommands(t *testing.T, p *platform) {
 	person(personal, "export", "--output", file).fails(t, 2, "--identity")
 	person(personal, "export", "--identity", "telepathy", "--output", file).rejected(t, "invalid/identity")
 	person(personal, append(export, "--received", "yesterday")...).fails(t, 2, "--received")
+	person(personal, append(export, "--law", "lgpd")...).rejected(t, "invalid/law")
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a rejected export leaves a file")
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/letters"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
 )
 
 const (
@@ -102,8 +105,8 @@ func PrivacySettings(cfg *config.Config) privacy.Settings {
 	p, r := cfg.Privacy, cfg.Retention
 	return privacy.Settings{
 		RevealsPerDay: p.RevealsPerDay, LookupsPerDay: p.LookupsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
-		JournalFingerprint: p.ErasureJournalFingerprint,
-		Controller:         p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+		JournalFingerprint: p.ErasureJournalFingerprint, Law: models.PrivacyLaw(p.Law),
+		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
 		Retention: privacy.Retention{
 			Contact: privacy.Days{Default: r.ContactDays, ByCountry: r.ContactDaysByCountry},
 			Consent: privacy.Days{Default: r.ConsentDays, ByCountry: r.ConsentDaysByCountry},
@@ -166,9 +169,16 @@ func firstFingerprint(ctx context.Context, cfg *config.Config) string {
 
 func (a *App) newPrivacy(platform *keyring.Keys) error {
 	j, err := OpenJournal(a.cfg.Privacy)
+	if err != nil {
+		return err
+	}
+	settings := PrivacySettings(a.cfg)
+	if settings.Letters, err = letters.Load(a.cfg.Privacy.Letters); err != nil {
+		return fmt.Errorf("privacy.letters: %w", err)
+	}
 	a.erasures = newErasures(a.registry)
-	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, j, a.clock, PrivacySettings(a.cfg))
-	return err
+	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, j, a.clock, settings)
+	return nil
 }
 
 // retainEvery is how often a node checks whether the daily run is due or was interrupted.

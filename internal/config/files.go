@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/pingpost/pingpost/internal/letters"
 	"github.com/pingpost/pingpost/internal/pemfile"
 )
 
@@ -30,6 +31,10 @@ func (c *Config) CheckFiles() (failures, warnings Problems) {
 	}
 	if journal := c.Privacy.ErasureJournal; c.needs(SectionPrivacy) && filepath.IsAbs(journal) {
 		add(&failures, "privacy.erasure_journal", checkFolder(journal))
+	}
+	if c.needs(SectionPrivacy) {
+		_, err := letters.Load(c.Privacy.Letters)
+		add(&failures, "privacy.letters", err)
 	}
 	if file := c.Database.SnapshotFile; c.needs(SectionDatabase) && file != "" {
 		add(&warnings, "database.snapshot_file", checkFolder(existing(filepath.Dir(file))))

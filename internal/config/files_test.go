@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,10 @@ func TestCheckFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(dir, "missing")
+	wrong := filepath.Join(dir, "letters")
+	if err := errors.Join(os.Mkdir(wrong, 0o700), os.WriteFile(filepath.Join(wrong, "done.txt"), []byte("{{x}}"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		change            func(*Config)
 		failures, warning string
@@ -28,6 +33,8 @@ func TestCheckFiles(t *testing.T) {
 		"missing journal":    {func(c *Config) { c.Privacy.ErasureJournal = missing }, "privacy.erasure_journal: folder not found", ""},
 		"journal is a file":  {func(c *Config) { c.Privacy.ErasureJournal = text }, "privacy.erasure_journal: not a folder", ""},
 		"journal in bucket":  {func(c *Config) { c.Privacy.ErasureJournal = "s3://missing" }, "", ""},
+		"no letters":         {func(c *Config) { c.Privacy.Letters = missing }, "privacy.letters: no such file or directory", ""},
+		"wrong letter":       {func(c *Config) { c.Privacy.Letters = wrong }, `privacy.letters: template: done.txt:1: function "x" not defined`, ""},
 		"new snapshot":       {func(c *Config) { c.Database.SnapshotFile = filepath.Join(missing, "folder", "snapshot") }, "", ""},
 		"snapshot in a file": {func(c *Config) { c.Database.SnapshotFile = filepath.Join(text, "snapshot") }, "", "database.snapshot_file: not a folder"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/pingpost/pingpost/internal/journal"
 )
@@ -52,6 +53,15 @@ type Privacy struct {
 	// through a privacy request. Commands can neither export nor erase.
 	RequireApproval bool
 
+	// The law that applies to a privacy request unless the user chooses another one: `gdpr`, `uk_gdpr` or `ccpa`.
+	// It determines the deadline and the grounds on which the request can be rejected.
+	Law string
+
+	// The absolute path of a folder with templates for letters to consumers: `acknowledge.txt`, `extend.txt`,
+	// `reject.txt` and `done.txt` (see docs/how-to/answer-privacy-requests.md). Letters that are not in the
+	// folder are built in.
+	Letters string
+
 	// The name and address of the company that is responsible for the data (the controller), as exports for
 	// consumers contain them.
 	Controller string
@@ -67,6 +77,7 @@ func defaultPrivacy() Privacy {
 	return Privacy{
 		RevealsPerDay: 50,
 		LookupsPerDay: 200,
+		Law:           "gdpr",
 		JournalRegion: "us-east-1",
 		Purposes:      "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us.",
 		Recipients:    "Companies that offer what you asked for.",
@@ -89,6 +100,8 @@ func (p *Privacy) fields() []field {
 		text("journal_access_key", &p.JournalAccessKey),
 		secret(text("journal_secret_key", &p.JournalSecretKey)),
 		flag("require_approval", &p.RequireApproval),
+		text("law", &p.Law),
+		text("letters", &p.Letters),
 		text("controller", &p.Controller),
 		text("purposes", &p.Purposes),
 		text("recipients", &p.Recipients),
@@ -107,6 +120,12 @@ func (p *Privacy) Validate() error {
 	}
 	if p.ErasureJournalFingerprint != "" && !fingerprint.MatchString(p.ErasureJournalFingerprint) {
 		ps.add("privacy.erasure_journal_fingerprint", "must have 64 hexadecimal digits in lower case")
+	}
+	if !slices.Contains([]string{"gdpr", "uk_gdpr", "ccpa"}, p.Law) {
+		ps.add("privacy.law", "must be gdpr, uk_gdpr or ccpa")
+	}
+	if p.Letters != "" && !filepath.IsAbs(p.Letters) {
+		ps.add("privacy.letters", "must be an absolute path, such as /etc/pingpost/letters")
 	}
 	if journal.IsBucket(p.ErasureJournal) {
 		p.validateBucket(&ps)

@@ -7,16 +7,31 @@ import (
 
 func TestPrivacyValidate(t *testing.T) {
 	for reveals, want := range map[int][]string{0: {"privacy.reveals_per_day"}, 1: nil, 10_000: nil, 10_001: {"privacy.reveals_per_day"}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: reveals, LookupsPerDay: 1}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: reveals, LookupsPerDay: 1, Law: "gdpr"}).Validate(), want...)
 	}
 	for lookups, want := range map[int][]string{0: {"privacy.lookups_per_day"}, 1: nil, 100_000: nil, 100_001: {"privacy.lookups_per_day"}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: lookups}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: lookups, Law: "gdpr"}).Validate(), want...)
+	}
+}
+
+func TestLawAndLetters(t *testing.T) {
+	for _, c := range []struct {
+		law, letters string
+		want         []string
+	}{
+		{"gdpr", "", nil},
+		{"uk_gdpr", "/etc/pingpost/letters", nil},
+		{"ccpa", "letters", []string{"privacy.letters"}},
+		{"", "", []string{"privacy.law"}},
+		{"GDPR", "", []string{"privacy.law"}},
+	} {
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: c.law, Letters: c.letters}).Validate(), c.want...)
 	}
 }
 
 func TestErasureJournalIsAbsolute(t *testing.T) {
 	for path, want := range map[string][]string{"": nil, "/srv/erasures": nil, "erasures": {"privacy.erasure_journal"}, "./erasures": {"privacy.erasure_journal"}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, ErasureJournal: path}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: "gdpr", ErasureJournal: path}).Validate(), want...)
 	}
 }
 
@@ -24,13 +39,13 @@ func TestErasureJournalFingerprint(t *testing.T) {
 	const path = "privacy.erasure_journal_fingerprint"
 	digits := strings.Repeat("0123abcd", 8)
 	for value, want := range map[string][]string{"": nil, digits: nil, digits[1:]: {path}, strings.ToUpper(digits): {path}} {
-		checkProblems(t, (&Privacy{RevealsPerDay: 1, ErasureJournalFingerprint: value}).Validate(), want...)
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: "gdpr", ErasureJournalFingerprint: value}).Validate(), want...)
 	}
 }
 
 func TestErasureJournalInBucket(t *testing.T) {
 	valid := Privacy{
-		RevealsPerDay: 1, LookupsPerDay: 1, ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",
+		RevealsPerDay: 1, LookupsPerDay: 1, Law: "gdpr", ErasureJournal: "s3://erasures/pingpost", JournalEndpoint: "https://s3.example.com", JournalRegion: "us-east-1",
 		JournalAccessKey: "key", JournalSecretKey: "secret",
 	}
 	for _, tt := range []struct {
@@ -69,9 +84,9 @@ func TestErasureJournalInBucket(t *testing.T) {
 
 func TestExportTextsAreLimited(t *testing.T) {
 	long := strings.Repeat("x", maxExportText)
-	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate())
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: "gdpr", Controller: long, Purposes: long, Recipients: long}).Validate())
 	long += "x"
-	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Controller: long, Purposes: long, Recipients: long}).Validate(),
+	checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: "gdpr", Controller: long, Purposes: long, Recipients: long}).Validate(),
 		"privacy.controller", "privacy.purposes", "privacy.recipients")
 }
 

@@ -51,6 +51,7 @@ type Running struct {
 	ErasureJournal  string           `json:"erasure_journal"`  // the path of its folder
 	PricingApproval bool             `json:"pricing_approval"` // pricing.require_approval
 	PrivacyApproval bool             `json:"privacy_approval"` // privacy.require_approval
+	PrivacyLaw      string           `json:"privacy_law"`      // privacy.law
 	Retention       config.Retention `json:"retention"`
 	Vault           *Vault           `json:"vault,omitempty"`
 }
@@ -73,6 +74,7 @@ type Options struct {
 	Vault     bool // also start Vault
 	// These are saved in Running.
 	PricingApproval, PrivacyApproval bool
+	PrivacyLaw                       string
 	Retention                        config.Retention
 	OnProgress                       func(string)
 }
@@ -149,7 +151,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
 		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, ErasureJournal: s.ErasureJournal,
-		PricingApproval: o.PricingApproval, PrivacyApproval: o.PrivacyApproval, Retention: o.Retention, Vault: s.Vault,
+		PricingApproval: o.PricingApproval, PrivacyApproval: o.PrivacyApproval, PrivacyLaw: o.PrivacyLaw, Retention: o.Retention, Vault: s.Vault,
 	})
 }
 

@@ -33,6 +33,7 @@ var layers = map[string]int{
 	"internal/yamldoc":          0,
 	"internal/devprogram":       0,
 	"internal/pemfile":          0,
+	"internal/letters":          0,
 	"migrations":                0,
 	"models":                    1,
 	"pricing_rules":             1,

@@ -18,15 +18,19 @@ import (
 	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/letters"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Settings limits what staff may do and how long data is stored, and contains the texts of exports.
 type Settings struct {
-	RevealsPerDay   int  // limit for each user
-	LookupsPerDay   int  // limit for each user
-	RequireApproval bool // whether a privacy request needs two users
-	RequestDays     int  // for which closed privacy requests are stored
+	RevealsPerDay   int               // limit for each user
+	LookupsPerDay   int               // limit for each user
+	RequireApproval bool              // whether a privacy request needs two users
+	RequestDays     int               // for which closed privacy requests are stored
+	Law             models.PrivacyLaw // of requests for which no other law is chosen; "" for the GDPR
+	Letters         *letters.Letters  // nil for the built-in letters
 	Controller      string
 	Purposes        string
 	Recipients      string

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -24,8 +25,10 @@ func RequestID(request uuid.UUID) string { return id.Format(id.PrivacyRequest, r
 // number or lead ids. What was searched for is not stored.
 type NewRequest struct {
 	Kind       models.PrivacyRequestKind
-	Reference  string    // such as a case number; optional; must not identify the consumer
-	ReceivedOn time.Time // date
+	Law        models.PrivacyLaw // "" for the configured law
+	Reference  string            // such as a case number; optional; must not identify the consumer
+	ReceivedOn time.Time         // date
+	DueOn      time.Time         // date that the authority set for a complaint
 	Person     leads.Person
 	Leads      []uuid.UUID
 	Identity   Identity // optional; see CheckIdentity
@@ -46,35 +49,20 @@ func (n NewRequest) check(today time.Time) (NewRequest, error) {
 		}
 	}
 	switch {
-	case n.Kind != models.RequestAccess && n.Kind != models.RequestErasure:
-		return n, invalid("kind", apperr.InvalidValue, "Choose what the consumer asks for.")
+	case RequestKinds.Label(n.Kind) == "":
+		return n, invalid("kind", apperr.InvalidValue, "Choose the kind of request.")
+	case Laws.Label(n.Law) == "":
+		return n, invalid("law", apperr.InvalidValue, "Choose the law that applies.")
+	case n.Kind == models.RequestComplaint && n.DueOn.Before(n.ReceivedOn):
+		return n, invalid("due_on", apperr.Required, "Enter the day by which the authority expects an answer.")
 	case n.ReceivedOn.After(today.AddDate(0, 0, 1)) || // it may be tomorrow where the user is
 		today.Sub(n.ReceivedOn) > maxRequestAge:
 		return n, invalid("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
-	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0:
+	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0 && n.Kind != models.RequestComplaint:
 		return n, invalid("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
 	}
 	return n, nil
 }
-
-// monthsToAnswer is the time within which a request must be answered (GDPR, article 12(3)).
-const (
-	monthsToAnswer   = 1
-	monthsOfExtended = 3
-)
-
-// dueOn returns the day that is a number of months after another, or the last day of the month if that
-// month is shorter.
-func dueOn(received time.Time, months int) time.Time {
-	due := received.AddDate(0, months, 0)
-	if due.Day() != received.Day() {
-		due = due.AddDate(0, 0, -due.Day())
-	}
-	return due
-}
-
-// ExtendedDeadline returns the day on which a request is due after an extension.
-func ExtendedDeadline(received time.Time) time.Time { return dueOn(received, monthsOfExtended) }
 
 func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * time.Hour) }
 
@@ -85,6 +73,7 @@ func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * t
 // Errors: Invalid at the field that is not valid, TooMany if the user has reached the daily limit of searches, and
 // those of CheckJournal.
 func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.PrivacyRequest, err error) {
+	n.Law = cmp.Or(n.Law, s.DefaultLaw())
 	if n, err = n.check(s.today()); err != nil {
 		return r, err
 	}
@@ -96,8 +85,12 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 		return r, err
 	}
 	now := s.clock.Now()
+	due := Deadline(n.Law, n.Kind, n.ReceivedOn)
+	if n.Kind == models.RequestComplaint {
+		due = n.DueOn
+	}
 	r = models.PrivacyRequest{
-		ID: id.New(now), Kind: n.Kind, Reference: n.Reference, ReceivedOn: n.ReceivedOn, DueOn: dueOn(n.ReceivedOn, monthsToAnswer),
+		ID: id.New(now), Kind: n.Kind, Law: n.Law, Reference: n.Reference, ReceivedOn: n.ReceivedOn, DueOn: due,
 		CreatedBy: s.by.Name, CreatedAt: now,
 	}
 	for i := range rows {
@@ -112,7 +105,7 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 				return err
 			}
 		}
-		if err := s.logRequest(tx, r.ID, "privacy_request.create", map[string]any{"kind": r.Kind, "leads": len(rows)}); err != nil {
+		if err := s.logRequest(tx, r.ID, "privacy_request.create", map[string]any{"kind": r.Kind, "law": r.Law, "leads": len(rows)}); err != nil {
 			return err
 		}
 		if n.Identity == (Identity{}) {
@@ -214,6 +207,10 @@ const toNotifySQL = `CASE WHEN notices_due THEN (SELECT count(DISTINCT l.partner
 	WHERE l.request_id = privacy_requests.id AND ` + ownLeads + ` AND NOT EXISTS (
 		SELECT FROM privacy_request_notices n WHERE n.request_id = l.request_id AND n.partner_id = l.partner_id)) ELSE 0 END`
 
+// noticesOpenSQL selects requests with partners to notify. It counts them, because older programs record notices
+// without changing notices_due.
+const noticesOpenSQL = `notices_due AND ` + toNotifySQL + ` > 0`
+
 // Request returns a privacy request, or a NotFound error.
 func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, err error) {
 	q := s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id = ?", request).Scan(&r)
@@ -226,12 +223,12 @@ func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, er
 // OpenRequests returns at most size open requests, those that are due first at the start. If after is not
 // uuid.Nil, the list continues after this request.
 func (s *Service) OpenRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.requests(ctx, `(outcome IS NULL OR notices_due)`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+	return s.requests(ctx, `(outcome IS NULL OR `+noticesOpenSQL+`)`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
 }
 
 // RequestsToNotify is like OpenRequests, but returns only requests with partners to notify.
 func (s *Service) RequestsToNotify(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.requests(ctx, `notices_due`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+	return s.requests(ctx, noticesOpenSQL, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
 }
 
 // Due contains the numbers of open requests, and of partners to notify of erasures.
@@ -253,7 +250,7 @@ func (s *Service) CountDue(ctx context.Context) (d Due, err error) {
 // ClosedRequests returns at most size closed requests, the latest at the start. If after is not uuid.Nil, the
 // list continues after this request.
 func (s *Service) ClosedRequests(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.requests(ctx, `outcome IS NOT NULL AND NOT notices_due`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
+	return s.requests(ctx, `outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`)`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
 }
 
 func (s *Service) requests(ctx context.Context, where, behind, order string, after uuid.UUID, size int) (all []Request, err error) {
@@ -270,7 +267,7 @@ func (s *Service) requests(ctx context.Context, where, behind, order string, aft
 func (s *Service) DeleteOldRequests(ctx context.Context) (int64, error) {
 	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
 	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (
-		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND NOT notices_due AND closed_at < $1 AND file_id IS NULL
+		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`) AND closed_at < $1 AND file_id IS NULL
 			AND NOT EXISTS (SELECT FROM privacy_request_notices n WHERE n.request_id = id AND n.notified_at >= $1) LIMIT $2)`, before)
 	if err != nil {
 		return n, fmt.Errorf("delete old privacy requests: %w", err)

@@ -19,7 +19,7 @@ const leadsPerEntry = 1000
 // checkFulfil returns the reason why the user cannot fulfil a request, or nil.
 func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyRequestKind) error {
 	switch {
-	case r.Kind != kind:
+	case r.Kind != kind && (kind != models.RequestErasure || !MayErase(r.Kind)):
 		return errWrongKind
 	case r.Identity == nil:
 		return errIdentity

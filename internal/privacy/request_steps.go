@@ -114,7 +114,7 @@ func (s *Service) CheckAnswer(r Request) error {
 	switch {
 	case r.Leads == 0:
 		return errNothingFound
-	case r.Kind == models.RequestErasure && r.AlreadyErased():
+	case MayErase(r.Kind) && r.AlreadyErased():
 		return errAlreadyErased
 	}
 	return s.checkFulfil(r.PrivacyRequest, r.Kind)
@@ -131,75 +131,50 @@ func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
 	return nil
 }
 
-// Extend extends the deadline of a request to three months after its receipt, once. The consumer must have
-// been told, with the reason, before the first deadline.
+// Extension extends the deadline of a request. The consumer must be told about it, with the reason, before the
+// first deadline.
+type Extension struct {
+	Reason string
+	Until  time.Time // date; only for a complaint, for which the authority set the new deadline
+}
+
+// Extend extends the deadline of a request. The law determines the new deadline, and allows only one extension.
+// An authority can extend the deadline of a complaint more than once.
 //
-// Errors: Invalid at the field reason, NotFound, and Conflict if the request is closed, overdue or already
-// extended.
-func (s *Service) Extend(ctx context.Context, request uuid.UUID, reason string) error {
-	reason, err := plainText("reason", reason, MaxNote)
+// Errors: Invalid at the field reason or until, NotFound, and Conflict if the request is closed, overdue or
+// already extended, or if the law allows no extension.
+func (s *Service) Extend(ctx context.Context, request uuid.UUID, e Extension) error {
+	reason, err := plainText("reason", e.Reason, MaxNote)
 	switch {
 	case err != nil:
 		return err
 	case reason == "":
-		return invalid("reason", apperr.Required, "Enter the reason that you gave the consumer.")
+		return invalid("reason", apperr.Required, "Enter the reason for the extension.")
 	}
 	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
+		due, ok := ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
 		switch {
+		case r.Kind == models.RequestComplaint && !e.Until.After(r.DueOn):
+			return edit, invalid("until", apperr.InvalidValue, "Enter a day after the current deadline.")
+		case r.Kind == models.RequestComplaint:
+			due = e.Until
+		case !ok:
+			return edit, apperr.New(apperr.Conflict, "no_extension", "The law does not allow an extension for this kind of request.")
 		case r.ExtendedAt != nil:
 			return edit, apperr.New(apperr.Conflict, "extended", "The deadline has already been extended.")
 		case s.today().After(r.DueOn):
 			return edit, apperr.New(apperr.Conflict, "overdue", "The deadline has passed, so it can no longer be extended.")
 		}
-		due := ExtendedDeadline(r.ReceivedOn)
 		columns := map[string]any{"due_on": due, "extension_reason": reason, "extended_at": s.clock.Now()}
 		return requestEdit{"privacy_request.extend", columns, map[string]any{"due_on": due.Format(time.DateOnly)}}, nil
 	})
 }
 
-// RejectionGround is a ground for rejecting a request, with its label.
-type RejectionGround struct {
-	Ground models.RejectionGround
-	Label  string
-	only   models.PrivacyRequestKind // "" if it applies to all requests
-}
-
-var rejectionGrounds = []RejectionGround{
-	{models.GroundIdentity, "the consumer could not be identified (article 12(2) and (6))", ""},
-	{models.GroundExcessive, "the request is manifestly unfounded or excessive (article 12(5))", ""},
-	{models.GroundRightsOfOthers, "a copy would affect the rights of others (article 15(4))", models.RequestAccess},
-	{models.GroundExpression, "freedom of expression and information (article 17(3)(a))", models.RequestErasure},
-	{models.GroundObligation, "a legal obligation or a task in the public interest (article 17(3)(b))", models.RequestErasure},
-	{models.GroundPublicHealth, "public health (article 17(3)(c))", models.RequestErasure},
-	{models.GroundArchiving, "archiving, research or statistics (article 17(3)(d))", models.RequestErasure},
-	{models.GroundLegalClaims, "legal claims (article 17(3)(e))", models.RequestErasure},
-}
-
-// RejectionGrounds returns the grounds on which a kind of request can be rejected.
-func RejectionGrounds(kind models.PrivacyRequestKind) (all []RejectionGround) {
-	for _, g := range rejectionGrounds {
-		if g.only == "" || g.only == kind {
-			all = append(all, g)
-		}
-	}
-	return all
-}
-
-// RejectionGroundLabel returns the label of a ground.
-func RejectionGroundLabel(g models.RejectionGround) string {
-	for _, one := range rejectionGrounds {
-		if one.Ground == g {
-			return one.Label
-		}
-	}
-	return ""
-}
-
 // Closing is how a request is closed without an export or an erasure.
 type Closing struct {
-	Outcome models.RequestOutcome  // nothing_found, rejected or withdrawn
+	Outcome models.RequestOutcome  // done, nothing_found, rejected or withdrawn
 	Ground  models.RejectionGround // if the outcome is rejected
-	Note    string                 // must not identify the consumer
+	Note    string                 // must not identify the consumer; required if the outcome is done
 }
 
 // Close closes a request without an export or an erasure.
@@ -214,16 +189,23 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
 		var ground *models.RejectionGround
 		switch c.Outcome {
+		case models.OutcomeDone:
+			switch {
+			case !mayBeDone(r.Kind):
+				return edit, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
+			case c.Note == "":
+				return edit, invalid("note", apperr.Required, "Describe what was done.")
+			}
 		case models.OutcomeNothingFound:
 			left, err := leadsOf(tx, r.ID)
-			if err == nil && r.Kind == models.RequestErasure {
+			if err == nil && MayErase(r.Kind) {
 				left, err = notFullyErased(tx, left)
 			}
 			if err != nil || len(left) > 0 {
 				return edit, cmp.Or(err, error(errLeadsFound))
 			}
 		case models.OutcomeRejected:
-			for _, g := range RejectionGrounds(r.Kind) {
+			for _, g := range RejectionGrounds(r.Law, r.Kind) {
 				if g.Ground == c.Ground {
 					ground = &c.Ground
 				}

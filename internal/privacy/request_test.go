@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"os"
@@ -120,6 +121,8 @@ func TestInvalidRequests(t *testing.T) {
 	valid := privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: leads.Person{Email: "ann@example.com"}}
 	for want, change := range map[string]func(*privacy.NewRequest){
 		"invalid kind":        func(n *privacy.NewRequest) { n.Kind = "correction" },
+		"invalid law":         func(n *privacy.NewRequest) { n.Law = "lgpd" },
+		"invalid due_on":      func(n *privacy.NewRequest) { n.Kind, n.DueOn = models.RequestComplaint, r.day(-1) },
 		"invalid received_on": func(n *privacy.NewRequest) { n.ReceivedOn = r.day(2) },
 		"invalid reference":   func(n *privacy.NewRequest) { n.Reference = "a\x00" },
 		"invalid email":       func(n *privacy.NewRequest) { n.Person = leads.Person{} },
@@ -675,10 +678,10 @@ func TestDeadlines(t *testing.T) {
 		if err != nil || created.DueOn.Format(time.DateOnly) != want[0] {
 			t.Errorf("received on %s: due on %s, %v, want %s", received, created.DueOn, err, want[0])
 		}
-		if err := r.Extend(ctx, created.ID, " "); rejection(err) != "invalid reason" {
+		if err := r.Extend(ctx, created.ID, privacy.Extension{Reason: " "}); rejection(err) != "invalid reason" {
 			t.Errorf("extended without a reason: got %v", err)
 		}
-		err = r.Extend(ctx, created.ID, "many leads")
+		err = r.Extend(ctx, created.ID, privacy.Extension{Reason: "many leads"})
 		_, found := r.state(t, created.ID)
 		if want[1] == "" {
 			if rejection(err) != "conflict overdue" || !found.Overdue(r.Time.Now()) {
@@ -689,7 +692,7 @@ func TestDeadlines(t *testing.T) {
 		if err != nil || found.DueOn.Format(time.DateOnly) != want[1] || found.Overdue(r.Time.Now()) {
 			t.Errorf("received on %s, extended: due on %s, %v, want %s", received, found.DueOn, err, want[1])
 		}
-		if err := r.Extend(ctx, created.ID, "again"); rejection(err) != "conflict extended" {
+		if err := r.Extend(ctx, created.ID, privacy.Extension{Reason: "again"}); rejection(err) != "conflict extended" {
 			t.Errorf("extended twice: got %v", err)
 		}
 	}
@@ -813,11 +816,24 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 		}
 	}
 	notify(privacy.NewNotice{Partner: r.Required.ID}, 1)
+	lists := func(open, closed int) {
+		t.Helper()
+		first, err := r.OpenRequests(ctx, uuid.Nil, 3)
+		second, err2 := r.RequestsToNotify(ctx, uuid.Nil, 3)
+		third, err3 := r.ClosedRequests(ctx, uuid.Nil, 3)
+		if err := errors.Join(err, err2, err3); err != nil || len(first) != open || len(second) != open || len(third) != closed {
+			t.Errorf("got %d, %d and %d requests, %v, want %d, %d and %d", len(first), len(second), len(third), err, open, open, closed)
+		}
+	}
+	lists(1, 0)
 	r.Time.Advance(366 * 24 * time.Hour)
 	deleted(0)
 	notify(privacy.NewNotice{Partner: r.Off.ID, Reason: models.NoNoticeOther, Note: "dissolved"}, 0)
 	deleted(0)
 	notify(privacy.NewNotice{Partner: r.Off.ID}, 0) // the first notice counts
+	lists(0, 1)
+	r.DB.Exec(t, `UPDATE privacy_requests SET notices_due = true`) // as if an older program had recorded the last notice
+	lists(0, 1)
 	notices, err := r.Notices(ctx, request)
 	if err != nil || len(notices) != 2 || !slices.ContainsFunc(notices, func(n privacy.PartnerNotice) bool {
 		return n.Partner == r.Off.ID && n.Reason == models.NoNoticeOther && n.Note == "dissolved"

@@ -211,7 +211,7 @@ func List(v ListView) templ.Component {
 								}
 								return nil
 							})
-							templ_7745c5c3_Err = ui.EmptyState("privacy", "No open requests", "If a consumer asks for a copy of their data or for its erasure, create a privacy request. It must be answered within a month.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.EmptyState("privacy", "No open requests", "If a consumer asks for a copy of their data, for its erasure or something else about it, create a privacy request.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -701,7 +701,7 @@ func state(s State) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case "exported", "erased":
+		case "exported", "erased", "done":
 			templ_7745c5c3_Err = ui.Status("good", s.Code, s.Label).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -1,0 +1,241 @@
+package privacy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/letters"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestDeadlinesByLaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		law                     models.PrivacyLaw
+		kind                    models.PrivacyRequestKind
+		received, due, extended string
+	}{
+		{models.LawGDPR, models.RequestAccess, "2026-01-31", "2026-02-28", "2026-04-30"},
+		{models.LawGDPR, models.RequestObjection, "2028-01-31", "2028-02-29", "2028-04-30"},
+		{models.LawUKGDPR, models.RequestRectification, "2026-03-31", "2026-04-30", "2026-06-30"},
+		{models.LawUKGDPR, models.RequestWithdrawal, "2026-11-30", "2026-12-30", "2027-02-28"},
+		{models.LawCCPA, models.RequestErasure, "2026-01-31", "2026-03-17", "2026-05-01"},
+		{models.LawCCPA, models.RequestRectification, "2026-11-26", "2027-01-10", "2027-02-24"},
+		{models.LawCCPA, models.RequestObjection, "2026-11-26", "2026-12-17", ""}, // 15 business days
+		{models.LawCCPA, models.RequestRestriction, "2026-11-28", "2026-12-18", ""},
+	} {
+		received, err := time.Parse(time.DateOnly, c.received)
+		if err != nil {
+			t.Fatal(err)
+		}
+		extended, ok := privacy.ExtendedDeadline(c.law, c.kind, received)
+		got := ""
+		if ok {
+			got = extended.Format(time.DateOnly)
+		}
+		if due := privacy.Deadline(c.law, c.kind, received).Format(time.DateOnly); due != c.due || got != c.extended {
+			t.Errorf("%s %s received on %s: due on %s, extended to %q, want %s and %q", c.law, c.kind, c.received, due, got, c.due, c.extended)
+		}
+	}
+}
+
+func TestGroundsByLaw(t *testing.T) {
+	t.Parallel()
+	for _, law := range privacy.Laws {
+		for _, kind := range privacy.RequestKinds {
+			var seen []models.RejectionGround
+			for _, g := range privacy.RejectionGrounds(law.Code, kind.Code) {
+				if slices.Contains(seen, g.Ground) {
+					t.Errorf("%s %s: the ground %s appears twice", law.Code, kind.Code, g.Ground)
+				}
+				seen = append(seen, g.Ground)
+				if law.Code == models.LawCCPA && strings.Contains(g.Label, "article") || law.Code != models.LawCCPA && strings.Contains(g.Label, "section") {
+					t.Errorf("%s: got the ground %q of another law", law.Code, g.Label)
+				}
+			}
+			if (len(seen) == 0) != (kind.Code == models.RequestComplaint) {
+				t.Errorf("%s %s: got %d grounds", law.Code, kind.Code, len(seen))
+			}
+		}
+	}
+}
+
+// Each ground can be stored, and only the law and kind for which it is listed can use it.
+func TestRejectionsByLaw(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	lead := r.deliver(t, contact)
+	for _, law := range privacy.Laws {
+		for _, kind := range privacy.RequestKinds {
+			n := privacy.NewRequest{Kind: kind.Code, Law: law.Code, ReceivedOn: r.day(0), DueOn: r.day(9), Leads: []uuid.UUID{lead}}
+			for _, g := range privacy.RejectionGrounds(law.Code, kind.Code) {
+				created, err := r.CreateRequest(ctx, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := models.GroundTransaction
+				if law.Code == models.LawCCPA {
+					other = models.GroundPublicHealth
+				}
+				closing := privacy.Closing{Outcome: models.OutcomeRejected, Ground: other}
+				if err := r.Close(ctx, created.ID, closing); rejection(err) != "invalid ground" {
+					t.Errorf("%s %s: the ground %s of another law: got %v", law.Code, kind.Code, other, err)
+				}
+				closing.Ground = g.Ground
+				if err := r.Close(ctx, created.ID, closing); err != nil {
+					t.Errorf("%s %s %s: %v", law.Code, kind.Code, g.Ground, err)
+				}
+				if _, found := r.state(t, created.ID); privacy.RejectionGroundLabel(found.PrivacyRequest) != g.Label || found.Law != law.Code {
+					t.Errorf("%s %s: got %+v, want the ground %q", law.Code, kind.Code, found, g.Label)
+				}
+			}
+		}
+	}
+}
+
+// Staff fulfil most kinds of requests outside the platform, and describe what they did. An objection or a
+// withdrawal of consent can also be answered by erasing the data.
+func TestRequestsThatStaffFulfil(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	for _, kind := range privacy.RequestKinds {
+		lead := r.deliver(t, contact)
+		create := func() uuid.UUID {
+			t.Helper()
+			created, err := r.CreateRequest(ctx, privacy.NewRequest{
+				Kind: kind.Code, ReceivedOn: r.day(0), DueOn: r.day(9), Leads: []uuid.UUID{lead}, Identity: privacy.Identity{Check: models.IdentityReply},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return created.ID
+		}
+		fulfils := kind.Code != models.RequestAccess && kind.Code != models.RequestErasure
+		request, want := create(), "invalid outcome"
+		if fulfils {
+			want = "<nil>"
+			if err := r.Close(ctx, request, privacy.Closing{Outcome: models.OutcomeDone, Note: " "}); rejection(err) != "invalid note" {
+				t.Errorf("%s without a note: got %v", kind.Code, err)
+			}
+		}
+		if err := r.Close(ctx, request, privacy.Closing{Outcome: models.OutcomeDone, Note: "buyers informed"}); rejection(err) != want {
+			t.Errorf("%s done: got %v, want %s", kind.Code, err, want)
+		}
+		if outcome, _ := r.state(t, request); (outcome == "done") != fulfils {
+			t.Errorf("%s: got outcome %q", kind.Code, outcome)
+		}
+		want = "conflict request_kind"
+		if privacy.MayErase(kind.Code) {
+			want = "<nil>"
+		}
+		request = create()
+		if err := r.EraseRequest(ctx, request); rejection(err) != want {
+			t.Errorf("%s erased: got %v, want %s", kind.Code, err, want)
+		}
+		if _, found := r.state(t, request); found.NoticesDue != privacy.MayErase(kind.Code) {
+			t.Errorf("%s erased: got %+v", kind.Code, found)
+		}
+	}
+	if err := r.FinishErasures(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); n != 4 {
+		t.Errorf("%d leads have a contact record, want 4", n)
+	}
+}
+
+// An authority sets the deadline of a complaint, and can extend it more than once.
+func TestComplaint(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	created, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestComplaint, Reference: "DPA 12/2026", ReceivedOn: r.day(0), DueOn: r.day(14)})
+	if err != nil || !created.DueOn.Equal(r.day(14)) {
+		t.Fatalf("got %+v, %v", created, err)
+	}
+	for _, c := range []struct {
+		until time.Time
+		want  string
+	}{{time.Time{}, "invalid until"}, {r.day(14), "invalid until"}, {r.day(21), "<nil>"}, {r.day(28), "<nil>"}} {
+		if err := r.Extend(ctx, created.ID, privacy.Extension{Reason: "holidays", Until: c.until}); rejection(err) != c.want {
+			t.Errorf("extended to %s: got %v, want %s", c.until, err, c.want)
+		}
+	}
+	_, found := r.state(t, created.ID)
+	if written, err := r.Letters(found); !found.DueOn.Equal(r.day(28)) || err != nil || written != nil {
+		t.Errorf("due on %s, letters %v, %v", found.DueOn, written, err)
+	}
+}
+
+func TestOptOutsCannotBeExtended(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	created, err := r.CreateRequest(t.Context(), privacy.NewRequest{
+		Kind: models.RequestObjection, Law: models.LawCCPA, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Extend(t.Context(), created.ID, privacy.Extension{Reason: "many"}); rejection(err) != "conflict no_extension" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The letters depend on the state of the request, and are not stored.
+func TestLettersByState(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	lead := r.deliver(t, contact)
+	create := func() uuid.UUID {
+		t.Helper()
+		created, err := r.CreateRequest(ctx, privacy.NewRequest{
+			Kind: models.RequestRectification, Law: models.LawUKGDPR, Reference: "case 9", ReceivedOn: r.day(0), Leads: []uuid.UUID{lead},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return created.ID
+	}
+	check := func(request uuid.UUID, part string, want ...letters.Name) {
+		t.Helper()
+		_, found := r.state(t, request)
+		written, err := r.Letters(found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []letters.Name
+		last := ""
+		for _, l := range written {
+			names, last = append(names, l.Name), l.Text
+		}
+		if !slices.Equal(names, want) || len(want) > 0 && (!strings.Contains(last, part) || !strings.Contains(last, privacy.RequestID(request))) {
+			t.Errorf("got %v, want %v, the last with %q: %s", names, want, part, last)
+		}
+		if found := rowsWith(t, r.DB, "Yours faithfully"); found != nil {
+			t.Errorf("the database contains a letter: %v", found)
+		}
+	}
+	first, second, third := create(), create(), create()
+	check(first, "case 9", letters.Acknowledge)
+	if err := r.Extend(ctx, first, privacy.Extension{Reason: "archives are closed"}); err != nil {
+		t.Fatal(err)
+	}
+	check(first, "archives are closed", letters.Acknowledge, letters.Extend)
+	for request, closing := range map[uuid.UUID]privacy.Closing{
+		first:  {Outcome: models.OutcomeRejected, Ground: models.GroundAccurate},
+		second: {Outcome: models.OutcomeDone, Note: "buyers informed"},
+		third:  {Outcome: models.OutcomeWithdrawn},
+	} {
+		if err := r.Close(ctx, request, closing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(first, "UK GDPR: the data is accurate and complete (article 16)", letters.Reject)
+	check(second, "[describe what was done]", letters.Done)
+	check(third, "")
+}
