@@ -93,6 +93,8 @@ privacy:
   journal_access_key: ""
   journal_secret_key: ""
   require_approval: false
+  law: "gdpr"
+  letters: ""
   controller: ""
   purposes: "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us."
   recipients: "Companies that offer what you asked for."

@@ -22,8 +22,8 @@ func TestLawAndLetters(t *testing.T) {
 		{"gdpr", "", nil},
 		{"uk_gdpr", "/etc/pingpost/letters", nil},
 		{"ccpa", "letters", []string{"privacy.letters"}},
-		{"", "", []string{"privacy.law"}},
-		{"GDPR", "", []string{"privacy.law"}},
+		{"", "", []string{"privacy.law uk_gdpr"}},
+		{"GDPR", "", []string{"privacy.law uk_gdpr"}},
 	} {
 		checkProblems(t, (&Privacy{RevealsPerDay: 1, LookupsPerDay: 1, Law: c.law, Letters: c.letters}).Validate(), c.want...)
 	}
