@@ -172,10 +172,25 @@ func TestErasureLeavesHeldLeads(t *testing.T) {
 	r.officer.Get(t, at+"/erase").Expect(t, "the form", http.StatusOK, `data-left="1"`)
 	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
 	p := r.officer.Get(t, at)
-	p.Expect(t, "erased", http.StatusOK, `data-state="open"`, `data-leads="2"`, `data-erased="1"`, `data-held="1"`, `data-hold`, "case 7")
+	p.Expect(t, "erased", http.StatusOK, `data-state="open"`, `data-leads="2"`, `data-erased="1"`, `data-held="1"`, `data-hold`, "case 7", `data-state="notice_due"`)
 	if strings.Contains(p.Body, at+`/erase"`) || strings.Contains(p.Body, at+`/remove"`) {
 		t.Error("the page offers to erase held leads, or to remove leads after an erasure")
 	}
+	notify := func() {
+		t.Helper()
+		r.officer.Get(t, "/privacy/requests?state=notify").Expect(t, "to notify", http.StatusOK, at)
+		r.officer.Post(t, at+"/notices", url.Values{"partner": {id.Format(id.Partner, r.Harbour().ID)}}).ExpectRedirect(t, at+"#notices")
+		if p := r.officer.Get(t, "/privacy/requests?state=notify"); strings.Contains(p.Body, at) {
+			t.Error("the request still lists a partner to notify")
+		}
+	}
+	notify()
+	r.officer.Get(t, at).Expect(t, "notified", http.StatusOK, `data-state="open"`, `data-state="notified"`)
+	r.Exec(t, `UPDATE legal_holds SET released_at = now(), released_by = 'ann'`)
+	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
+	r.officer.Get(t, at).Expect(t, "all erased", http.StatusOK, `data-state="to_notify"`, `data-erased="2"`, `data-state="notice_due"`)
+	notify()
+	r.officer.Get(t, at).Expect(t, "closed", http.StatusOK, `data-state="erased"`)
 }
 
 // A request over leads that are already erased says so, and notifies no one.

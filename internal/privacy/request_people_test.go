@@ -137,8 +137,14 @@ func TestHeldLeadIsLeft(t *testing.T) {
 	if err := r.EraseRequest(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	if outcome, found := r.state(t, request); outcome != "" || found.Leads != 2 || found.Erased != 1 {
+	if outcome, found := r.state(t, request); outcome != "" || found.Leads != 2 || found.Erased != 1 || found.ToNotify != 1 {
 		t.Errorf("with a hold: got %q %+v", outcome, found)
+	}
+	if err := r.RecordNotice(ctx, request, privacy.NewNotice{Partner: r.Required.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := r.state(t, request); found.ToNotify != 0 || !found.Open() {
+		t.Errorf("after the notice: got %+v", found)
 	}
 	r.expect(t, "with a hold", map[uuid.UUID]string{held: "contact consent", free: ""})
 	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict legal_hold" {
@@ -150,7 +156,7 @@ func TestHeldLeadIsLeft(t *testing.T) {
 	if err := r.EraseRequest(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	if outcome, found := r.state(t, request); outcome != "erased" || found.Erased != 2 {
+	if outcome, found := r.state(t, request); outcome != "erased" || found.Erased != 2 || found.ToNotify != 1 {
 		t.Errorf("without holds: got %q %+v", outcome, found)
 	}
 }
@@ -173,7 +179,7 @@ func TestRequestForErasedLeads(t *testing.T) {
 	if outcome, _ := r.state(t, request); outcome != "nothing_found" {
 		t.Errorf("got outcome %q", outcome)
 	}
-	if err := r.RecordNotice(ctx, request, r.Required.ID); rejection(err) != "conflict not_erased_yet" {
+	if err := r.RecordNotice(ctx, request, privacy.NewNotice{Partner: r.Required.ID}); rejection(err) != "conflict not_erased_yet" {
 		t.Errorf("a notice: got %v", err)
 	}
 }
