@@ -189,6 +189,7 @@ func TestAddLeadsWithReason(t *testing.T) {
 	r := newRig(t)
 	ctx := t.Context()
 	ann := r.deliver(t, contact)
+	r.Time.Advance(time.Second) // the list starts with the newest lead
 	stranger := r.deliver(t, `"contact":{"email":"dan@example.com","phone":"020 7946 0077"}`)
 	request := r.requestFor(t, models.RequestAccess, ann)
 	if _, err := r.ExportRequest(ctx, request); err != nil {

@@ -798,7 +798,7 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 	if err := r.EraseRequest(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	r.DB.Exec(t, `INSERT INTO privacy_request_leads (request_id, lead_id, partner_id) VALUES ($1, gen_random_uuid(), $2)`, request, r.Off.ID)
+	r.DB.Exec(t, `INSERT INTO privacy_request_leads (request_id, lead_id, partner_id, erased) VALUES ($1, gen_random_uuid(), $2, true)`, request, r.Off.ID)
 	notify := func(n privacy.NewNotice, want int) {
 		t.Helper()
 		if err := r.RecordNotice(ctx, request, n); err != nil {
