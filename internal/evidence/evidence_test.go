@@ -735,7 +735,7 @@ func TestCreateWhileErasureIsPending(t *testing.T) {
 	r := newRig(t)
 	lead := r.post(t)
 	r.reveal(t, r.user, lead, models.ContactEmail)
-	r.DB.Exec(t, `INSERT INTO erasure_entries (sequence, hash, body, reason, actor, requested_at) VALUES (1, sha256('x'), 'x', 'request', 'gus', now())`)
+	r.DB.Exec(t, `INSERT INTO erasure_entries (sequence, hash, body, key, reason, actor, requested_at) VALUES (1, sha256('x'), 'x', sha256('key'), 'request', 'gus', now())`)
 	r.DB.Exec(t, `INSERT INTO erasures VALUES ($1, 1, '')`, lead)
 	for _, contact := range []bool{true, false} {
 		if _, err := r.create(t, evidence.Request{Lead: lead, Contact: contact}); reason(err) != "unavailable erasing" {
