@@ -1,10 +1,10 @@
 -- oldest program: 26
--- After an erasure, a request stays open until it is recorded for each partner that the partner was notified, or
--- why it was not (decision 72). Older programs close the request with the erasure.
+-- After an erasure, a request stays open until staff have recorded, for each partner, that it was notified or why
+-- not (decision 72). Older programs close the request with the erasure.
 
 -- +goose Up
 ALTER TABLE privacy_requests ADD COLUMN notices_due boolean NOT NULL DEFAULT false;
-COMMENT ON COLUMN privacy_requests.notices_due IS 'After an erasure, until the notices for all partners are recorded.';
+COMMENT ON COLUMN privacy_requests.notices_due IS 'True after an erasure, until the notices for all partners are recorded.';
 UPDATE privacy_requests r SET notices_due = true WHERE EXISTS (
     SELECT FROM privacy_request_leads l WHERE l.request_id = r.id
         AND (l.erased OR r.outcome = 'erased' AND NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = r.id AND o.erased))

@@ -21,14 +21,14 @@ var kindLabels = map[models.PrivacyRequestKind]string{
 // guidance describes what the platform does for the kinds of requests that staff fulfil themselves.
 var guidance = map[models.PrivacyRequestKind]string{
 	models.RequestObjection: "This request records the objection. It does not change the leads. The platform does no profiling and sends no advertising. It has no list of blocked consumers, so it accepts new leads with the same contact data. " +
-		"To end the use of the data, erase it here. Inform the buyers of the leads about the objection.",
-	models.RequestWithdrawal: "This request records the withdrawal. It does not change the leads. The stored consent remains as evidence for the time before the withdrawal. " +
-		"To end the use of the data, erase it here. Inform the buyers of the leads about the withdrawal.",
+		"To end the use of the data, erase it here. Inform the buyers of the leads about the objection. An objection to direct marketing cannot be rejected.",
+	models.RequestWithdrawal: "This request records the withdrawal. It does not change the leads. " +
+		"To end the use of the data, erase it here. This also erases the details of the consent: only its fact and time remain. Inform the buyers of the leads about the withdrawal.",
 	models.RequestRestriction: "This request records the restriction. The platform cannot block a single lead, so users who are allowed to reveal contact data can still do so. " +
 		"Place a legal hold on each lead, so that it is not erased. Instruct your staff and the buyers of the leads not to use the data.",
 	models.RequestRectification: "The platform does not change a lead, which remains stored as the partner sent it. " +
-		"Send the correction to the buyers and to the partner. If the platform must not store the wrong data, answer a request for erasure for the same leads.",
-	models.RequestComplaint: "This request records the authority’s case and its deadline. The platform sends nothing to the authority. " +
+		"Send the correction to the buyers and to the partner. If the platform must not store the wrong data, create a request for erasure for the same leads.",
+	models.RequestComplaint: "This request records the complaint and the deadline that the authority set. The platform sends nothing to the authority. " +
 		"Evidence packs of the leads can support your answer. If the authority orders a copy or an erasure, create a privacy request for it.",
 }
 

@@ -122,8 +122,8 @@ func (h *Handlers) showNoNotice(k *web.Request, r privacy.Request, shown web.Rej
 		if !r.HasErased() || !n.NotifiedAt.IsZero() {
 			return k.Redirect(web.RequestURL(r.ID))
 		}
-		v := h.stepView(k, r, "notices/"+id.Format(id.Partner, partner), "Partner is not notified", shown)
-		v.Partner, v.Text = names.Of(partner), k.R.PostForm.Get("note")
+		v := h.stepView(k, r, "notices/"+id.Format(id.Partner, partner), "Record reason", shown)
+		v.Partner, v.GDPR, v.Text = names.Of(partner), r.Law != models.LawCCPA, k.R.PostForm.Get("note")
 		for _, one := range privacy.NoNoticeReasons {
 			v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
 		}

@@ -95,7 +95,7 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil && (v.Access || v.Erasable) {
 		v.Blocked = err.Message
 	} else if v.Erasable && len(held) > 0 && len(held) == r.Left() {
-		v.Blocked = "All leads that are left are under a legal hold. They can be erased when the legal hold has been released."
+		v.Blocked = "All remaining leads are under a legal hold. They can be erased when it has been released."
 	}
 	if err := h.addHolds(k, held, &v); err != nil {
 		return err

@@ -127,12 +127,15 @@ func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepVie
 	}
 	for _, l := range rows {
 		lead := id.Format(id.Lead, l.LeadID)
-		label := lead + ", found by " + matchLabels[l.Matched]
+		label := lead
+		if l.Matched != models.MatchUnknown {
+			label += ", found by " + matchLabels[l.Matched]
+		}
 		if l.EmailNumber > 1 {
-			label += ", another email address"
+			label += ", different email address"
 		}
 		if l.PhoneNumber > 1 {
-			label += ", another phone number"
+			label += ", different phone number"
 		}
 		v.Options = append(v.Options, ui.Option{Value: lead, Label: label, Selected: slices.Contains(k.R.PostForm["leads"], lead)})
 	}
@@ -154,9 +157,9 @@ func fillClose(k *web.Request, r privacy.Request, v *view.StepView) error {
 	}
 	switch {
 	case r.Leads == 0:
-		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found, and the consumer was informed"})
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found"})
 	case privacy.MayErase(r.Kind) && r.AlreadyErased():
-		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased, and the consumer was informed"})
+		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased"})
 	}
 	grounds := privacy.RejectionGrounds(r.Law, r.Kind)
 	if len(grounds) > 0 {

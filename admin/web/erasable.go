@@ -31,7 +31,7 @@ func (k *Request) hiddenNotice() *ui.Notice {
 	if k.hidden == nil {
 		return nil
 	}
-	text := "Personal data is hidden on this page, because some of it may have been erased."
+	text := "Personal data is hidden on this page, because some of it should have been erased."
 	if reason := apperr.As(k.hidden); reason != nil {
 		text += " " + reason.Message
 	}

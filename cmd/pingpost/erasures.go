@@ -110,7 +110,7 @@ erasures and asks for confirmation. It also asks whether leads under a legal hol
 }
 
 var errHeldUnconfirmed = usageError{errors.New(
-	"nothing was changed, because leads are under a legal hold. To erase them too, add --erase-held. To keep the data of a lead, do not replay the journal")}
+	"nothing was changed, because leads are under a legal hold. To erase these leads too, add --erase-held. Until then, the console hides personal data")}
 
 // confirmReplay lists the leads that a replay erases, and asks the user to confirm it. If leads are under a
 // legal hold, it asks a second question, unless eraseHeld is set, and sets eraseHeld to the answer.
@@ -134,7 +134,7 @@ func confirmReplay(c *cobra.Command, plan []privacy.ReplayEntry, yes bool, erase
 	if err := confirm(c, yes, what); err != nil || held == 0 || *eraseHeld {
 		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s under a legal hold in this database, which may have been released after the backup.\n", counted(held, "lead"))
+	fmt.Fprintf(c.ErrOrStderr(), "Leads under a legal hold in this database: %d. The holds may have been released after the backup was made.\n", held)
 	*eraseHeld = interactive(c.InOrStdin()) && answers(c, "Type erase to erase these leads too: ", "erase")
 	if !*eraseHeld {
 		return errHeldUnconfirmed

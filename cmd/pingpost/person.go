@@ -113,7 +113,7 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
 	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
 	c.Flags().StringVar(&f.law, "law", "", "the `LAW` that applies: "+list(privacy.Laws)+" (default: the setting privacy.law)")
-	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue although some leads have another email address or phone number than the others")
+	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue even if leads have different email addresses and phone numbers")
 	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
 	return f
 }
@@ -170,8 +170,8 @@ func (f *requestFlags) run(
 				counted(int64(r.Leads), "lead"))
 		}
 		if r.Differ > 0 && !f.differing {
-			return fmt.Errorf("nothing was exported or erased. The email address or phone number of %s differs from that of the others, so it may be about another person. "+
-				"Check the leads of the privacy request in the console and continue there, or use --include-differing", counted(int64(r.Differ), "lead"))
+			return fmt.Errorf("nothing was exported or erased, because leads that may be about someone else were found: %d. Check the leads of this privacy request "+
+				"in the console and continue there. If all are the consumer's, you can also close the request and run the command again with --include-differing", r.Differ)
 		}
 		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"
 		if r.Leads > 0 {
@@ -313,7 +313,7 @@ func personErase() *cobra.Command {
 				text += fmt.Sprintf("The nodes erase %s more in the background.\n", counted(int64(pending), "lead"))
 			}
 			if v.Held > 0 {
-				text += fmt.Sprintf("Left %s under a legal hold. The privacy request stays open.\n", counted(int64(v.Held), "lead"))
+				text += fmt.Sprintf("Not erased: %s under a legal hold. The privacy request stays open.\n", counted(int64(v.Held), "lead"))
 			}
 			notices, err := s.Notices(c.Context(), r.ID)
 			if err != nil {

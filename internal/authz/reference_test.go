@@ -46,8 +46,8 @@ func TestPermissionReference(t *testing.T) {
 		}
 		page.WriteString("\n")
 	}
-	page.WriteString("\n`audit.read` shows only events about the areas that the user may read. For example, events about returns, adjustments and payout runs " +
-		"need `payouts.read`, and events about users, their sign-ins and their rejected requests need `staff.read`, which also shows IP addresses. " +
+	page.WriteString("\nWith `audit.read`, a user sees an event only with the `read` permission for what it is about. For example, events about returns, adjustments and payout runs " +
+		"need `payouts.read`, and events about users, their sign-ins and their rejected requests need `staff.read`. Only users with `staff.read` see IP addresses. " +
 		"Changes to a partner's pricing need `pricing.read`. Legal holds need `retention.read`. " +
 		"Events about keys, and those of kinds that this version does not know, need `audit.verify`.\n")
 	testkit.Reference(t, "../../docs/reference/permissions.md", page.String())

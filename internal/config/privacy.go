@@ -31,7 +31,7 @@ type Privacy struct {
 
 	// The fingerprint of the key with which the erasure journal begins: 64 hexadecimal digits. It is needed to
 	// replay the journal in a backup from before the first erasure if the platform key of that time is no longer
-	// configured. `serve` and `config check` show the value while this setting is empty.
+	// configured. While it is empty, `serve` and `config check` show the value to set.
 	ErasureJournalFingerprint string
 
 	// The origin of the service that stores the bucket, such as `https://s3.eu-central-1.amazonaws.com`. It
@@ -58,8 +58,8 @@ type Privacy struct {
 	Law string
 
 	// The absolute path of a folder with templates for letters to consumers: `acknowledge.txt`, `extend.txt`,
-	// `reject.txt` and `done.txt` (see docs/how-to/answer-privacy-requests.md). Letters that are not in the
-	// folder are built in.
+	// `reject.txt` and `done.txt` (see docs/how-to/answer-privacy-requests.md). For letters that are not
+	// in the folder, the built-in ones are used.
 	Letters string
 
 	// The name and address of the company that is responsible for the data (the controller), as exports for

@@ -35,7 +35,7 @@ type Fields struct {
 	Request    string // ID
 	Reference  string // as entered; "" if there is none
 	Kind       string // "access", "erasure", "objection", "restriction", "withdrawal" or "rectification"
-	Subject    string // completes "your request for": "a copy of your personal data"
+	Subject    string // completes "We received": "your request for a copy of your personal data"
 	Law        string // "gdpr", "uk_gdpr" or "ccpa"
 	LawName    string // "GDPR"
 	ReceivedOn string // "31 January 2026"
@@ -105,7 +105,7 @@ func withoutPath(err error) error {
 // check executes each template with every combination of values that its conditions can depend on.
 func (l *Letters) check() error {
 	f := Fields{
-		Request: "pr_0", Subject: "a copy of your personal data", LawName: "GDPR", ReceivedOn: "1 January 2026", DueOn: "1 February 2026",
+		Request: "pr_0", Subject: "your request for a copy of your personal data", LawName: "GDPR", ReceivedOn: "1 January 2026", DueOn: "1 February 2026",
 	}
 	for _, f.Kind = range []string{"access", "erasure", "objection", "restriction", "withdrawal", "rectification"} {
 		for _, f.Law = range []string{"gdpr", "uk_gdpr", "ccpa"} {

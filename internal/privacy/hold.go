@@ -23,7 +23,7 @@ var (
 	errHeld = apperr.New(apperr.Conflict, "legal_hold",
 		"Nothing was erased. This lead is under a legal hold. Release the legal hold first.")
 	errRequestHeld = apperr.New(apperr.Conflict, "legal_hold",
-		"Nothing was erased. All leads of this request that are left are under a legal hold. Erase them when the legal hold is released, or reject the request because of legal claims.")
+		"Nothing was erased. All remaining leads of this request are under a legal hold. Release the legal hold, or close the request.")
 	errSandboxHold = apperr.New(apperr.Conflict, "sandbox_lead",
 		"Sandbox leads contain test data and are deleted automatically, so they cannot be put under a legal hold.")
 	errPersonScope = apperr.New(apperr.Forbidden, "hold_scope",

@@ -7,15 +7,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// RequestKinds lists the kinds of requests. A label completes "We received your request for …".
+// RequestKinds lists the kinds of requests. A label completes "We received …".
 var RequestKinds = Choices[models.PrivacyRequestKind]{
-	{models.RequestAccess, "a copy of your personal data"},
-	{models.RequestErasure, "the erasure of your personal data"},
-	{models.RequestObjection, "an end to the use of your personal data"},
-	{models.RequestRestriction, "the restriction of the use of your personal data"},
-	{models.RequestWithdrawal, "the withdrawal of your consent"},
-	{models.RequestRectification, "the correction of your personal data"},
-	{models.RequestComplaint, "an answer to an authority"},
+	{models.RequestAccess, "your request for a copy of your personal data"},
+	{models.RequestErasure, "your request for the erasure of your personal data"},
+	{models.RequestObjection, "your objection to the use of your personal data"},
+	{models.RequestRestriction, "your request to restrict the use of your personal data"},
+	{models.RequestWithdrawal, "your withdrawal of consent"},
+	{models.RequestRectification, "your request for the correction of your personal data"},
+	{models.RequestComplaint, "your complaint to an authority"},
 }
 
 // Laws lists the laws that can apply to a request.
@@ -92,7 +92,7 @@ func addBusinessDays(day time.Time, n int) time.Time {
 	return day
 }
 
-// RejectionGround is a ground for rejecting a request, with its label.
+// RejectionGround is a ground for rejecting a request. Both staff and the consumer read its label.
 type RejectionGround struct {
 	Ground models.RejectionGround
 	Label  string
@@ -111,8 +111,8 @@ var rejectionGrounds = func() []RejectionGround {
 	ccpa := []models.PrivacyLaw{models.LawCCPA}
 	rights := kinds{access, erasure, objection, restriction, rectification}
 	return []RejectionGround{
-		{models.GroundIdentity, "the consumer could not be identified (article 12(2) and (6))", gdpr, rights},
-		{models.GroundIdentity, "the consumer could not be identified", gdpr, kinds{withdrawal}},
+		{models.GroundIdentity, "identity not confirmed (article 12(2) and (6))", gdpr, rights},
+		{models.GroundIdentity, "identity not confirmed", gdpr, kinds{withdrawal}},
 		{models.GroundExcessive, "the request is manifestly unfounded or excessive (article 12(5))", gdpr, rights},
 		{models.GroundRightsOfOthers, "a copy would affect the rights of others (article 15(4))", gdpr, kinds{access}},
 		{models.GroundExpression, "freedom of expression and information (article 17(3)(a))", gdpr, kinds{erasure}},
@@ -120,13 +120,13 @@ var rejectionGrounds = func() []RejectionGround {
 		{models.GroundPublicHealth, "public health (article 17(3)(c))", gdpr, kinds{erasure}},
 		{models.GroundArchiving, "archiving, research or statistics (article 17(3)(d))", gdpr, kinds{erasure}},
 		{models.GroundLegalClaims, "legal claims (article 17(3)(e))", gdpr, kinds{erasure}},
-		{models.GroundCompelling, "compelling legitimate grounds; not for direct marketing (article 21(1))", gdpr, kinds{objection}},
-		{models.GroundLegalClaims, "legal claims; not for direct marketing (article 21(1))", gdpr, kinds{objection}},
+		{models.GroundCompelling, "compelling legitimate grounds (article 21(1))", gdpr, kinds{objection}},
+		{models.GroundLegalClaims, "legal claims (article 21(1))", gdpr, kinds{objection}},
 		{models.GroundConditions, "none of the conditions for a restriction applies (article 18(1))", gdpr, kinds{restriction}},
 		{models.GroundAccurate, "the data is accurate and complete (article 16)", gdpr, kinds{rectification}},
 		{models.GroundOtherBasis, "the data is not used on the basis of consent (article 7(3))", gdpr, kinds{withdrawal}},
 
-		{models.GroundIdentity, "the request could not be verified (section 1798.130(a)(2))", ccpa, kinds{access, erasure, rectification}},
+		{models.GroundIdentity, "identity not verified (section 1798.130(a)(2))", ccpa, kinds{access, erasure, rectification}},
 		{models.GroundFraudulent, "the request is believed to be fraudulent (regulations, sections 7026 and 7027)", ccpa, kinds{objection, withdrawal, restriction}},
 		{models.GroundExcessive, "the request is manifestly unfounded or excessive (section 1798.145(h)(3))", ccpa, append(kinds{withdrawal}, rights...)},
 		{models.GroundRepeated, "the data was provided twice in the last 12 months (section 1798.130(b))", ccpa, kinds{access}},

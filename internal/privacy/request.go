@@ -154,8 +154,8 @@ var (
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errWrongKind     = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
 	errLeadsFound    = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
-	errAlreadyErased = apperr.New(apperr.Conflict, "already_erased", "All leads of this request have already been erased, or are being erased. Inform the consumer, and close the request.")
-	errNothingFound  = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Inform the consumer, and close the request.")
+	errAlreadyErased = apperr.New(apperr.Conflict, "already_erased", "All leads of this request have already been erased, or are being erased. Close the request, and inform the consumer.")
+	errNothingFound  = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Close the request, and inform the consumer.")
 )
 
 // Request is a privacy request with the numbers of its leads.
@@ -166,7 +166,7 @@ type Request struct {
 	Erased   int // of these leads, together with their consent
 	Pending  int // of these leads; such an erasure is not finished
 	Own      int // of these leads; erased, or being erased, by this request
-	Differ   int // of these leads; they have another email address or phone number than the others
+	Differ   int // of these leads; they have a different email address or phone number
 	ToNotify int // partners that must still be notified of the erasure
 }
 

@@ -27,13 +27,13 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 	return s.checkSecondUser(r)
 }
 
-// EraseRequest erases the leads of a request. Leads under a legal hold are left, so that they can be erased when the
-// hold is released. The request stays open until all are erased, and until it is recorded for each partner of an
-// erased lead that it was notified, or why not. If there are many leads, it returns before all are erased, and the
+// EraseRequest erases the leads of a request. It does not erase leads under a legal hold, so the request
+// stays open until they are released and erased. It also stays open until staff have recorded, for each partner of an
+// erased lead, that it was notified or why not. If there are many leads, it returns before all are erased, and the
 // nodes finish the erasure.
 //
 // Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
-// leads were found, with the reason legal_hold if all leads that are left are under a hold, or already_erased if all
+// leads were found, with the reason legal_hold if all remaining leads are under a hold, or already_erased if all
 // were erased for another reason, Forbidden if another user must do it, and those of Erase.
 func (s *Service) EraseRequest(ctx context.Context, request uuid.UUID) error {
 	if s.journal == nil {

@@ -93,7 +93,7 @@ type revealData struct {
 }
 
 // exportRights is the text of an export about the consumer's rights.
-const exportRights = "You have the right to ask us to correct or erase your data or to restrict its use, to object to its use, to withdraw your consent, and to complain to a data protection authority. An enquiry cannot be changed after we have received it. If it is wrong, we pass your correction on to the companies that have it, or erase it. A lead's price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
+const exportRights = "You have the right to ask us to correct or erase your data or to restrict its use, to object to its use, to withdraw your consent, and to complain to a data protection authority. An enquiry cannot be changed after we have received it. If it is wrong, we pass your correction on to the companies that have the enquiry, or we erase the enquiry. Its price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
 
 // Exported is the result of an export.
 type Exported struct {

@@ -167,7 +167,7 @@ func numberDigests(searched, digests [][]byte) []int {
 	return all
 }
 
-// RequestLeads returns at most limit leads of a request: first those with another email address or phone number than
+// RequestLeads returns at most limit leads of a request: first those with a different email address or phone number than
 // the others, and of each kind the newest at the start.
 func (s *Service) RequestLeads(ctx context.Context, request uuid.UUID, limit int) (all []models.PrivacyRequestLead, err error) {
 	err = s.db.Gorm.WithContext(ctx).Where("request_id = ?", request).

@@ -188,7 +188,7 @@ func List(v ListView) templ.Component {
 								return templ_7745c5c3_Err
 							}
 						} else if v.Notify {
-							templ_7745c5c3_Err = ui.EmptyState("privacy", "No partners to notify", "After an erasure, the request appears here until its partners have been notified.").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.EmptyState("privacy", "No partners to notify", "A request appears here after an erasure, until all its partners have been notified.").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -211,7 +211,7 @@ func List(v ListView) templ.Component {
 								}
 								return nil
 							})
-							templ_7745c5c3_Err = ui.EmptyState("privacy", "No open requests", "If a consumer asks for a copy of their data, for its erasure or something else about it, create a privacy request.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.EmptyState("privacy", "No open requests", "When a consumer asks for a copy of their data, its erasure or anything else about it, create a privacy request.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -472,7 +472,7 @@ func row(r Row, now time.Time) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if r.ToNotify > 0 {
+				if r.ToNotify > 0 && r.State.Code != "to_notify" {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<span class=\"under\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -57,7 +57,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"mb-4 max-w-3xl\">Enter how the consumer can be found. All leads at all partners with the email address or the phone number are added to the request, and the leads with these IDs. The email address and the phone number are not stored.</p><form class=\"form\" action=\"/privacy/requests/new\" method=\"post\" autocomplete=\"off\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"mb-4 max-w-3xl\">Enter the consumer's email address, phone number or lead IDs. The request will contain all matching leads of all partners. The email address and the phone number are not stored.</p><form class=\"form\" action=\"/privacy/requests/new\" method=\"post\" autocomplete=\"off\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -77,11 +77,11 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "received_on", Label: "Received on", Type: "date", Value: v.Received, Hint: "The deadline is computed from this day.", Error: v.Errors.For("received_on")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "received_on", Label: "Received on", Type: "date", Value: v.Received, Hint: "Except for complaints, the deadline is computed from this day.", Error: v.Errors.For("received_on")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "due_on", Label: "Answer due on", Type: "date", Value: v.Due, Optional: true, OptionalNote: "required for a complaint to an authority", Hint: "The deadline that the authority set.", Error: v.Errors.For("due_on")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "due_on", Label: "Deadline set by the authority", Type: "date", Value: v.Due, Optional: true, OptionalNote: "only for a complaint to an authority", Error: v.Errors.For("due_on")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
