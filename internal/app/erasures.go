@@ -129,8 +129,12 @@ func JournalWarning(ctx context.Context, cfg *config.Config) (warning config.Pro
 	if cfg.Privacy.ErasureJournal == "" || cfg.Privacy.ErasureJournalFingerprint != "" {
 		return nil
 	}
+	fingerprint, err := firstFingerprint(ctx, cfg)
+	if err != nil {
+		return nil // other checks report that the journal cannot be read
+	}
 	text := "is not set, so a backup from before the first erasure may not be usable after the platform key was replaced; "
-	if fingerprint := firstFingerprint(ctx, cfg); fingerprint != "" {
+	if fingerprint != "" {
 		text += "set it to " + fingerprint
 	} else {
 		text += "set it to the fingerprint that `pingpost erasures verify` shows"
@@ -139,32 +143,35 @@ func JournalWarning(ctx context.Context, cfg *config.Config) (warning config.Pro
 }
 
 // firstFingerprint returns the fingerprint of the key with which the journal begins, or with which it will begin
-// if it is empty. It returns "" if the journal cannot be read, or begins with a key that is not derived from a
-// configured platform key.
-func firstFingerprint(ctx context.Context, cfg *config.Config) string {
+// if it is empty. It returns "" if the journal begins with a key that is not derived from a configured platform
+// key, and an error if the journal cannot be read.
+func firstFingerprint(ctx context.Context, cfg *config.Config) (string, error) {
 	platform, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
 	if err != nil {
-		return ""
+		return "", err
 	}
 	j, err := OpenJournal(cfg.Privacy)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	keys := platform.JournalKeys()
 	text, err := j.Read(ctx, 1)
 	if errors.Is(err, journal.ErrNotFound) {
-		return journal.Fingerprint(keys[0].Public().(ed25519.PublicKey)) //nolint:forcetypeassert // always this type
+		return journal.Fingerprint(keys[0].Public().(ed25519.PublicKey)), nil //nolint:forcetypeassert // always this type
+	}
+	if err != nil {
+		return "", err
 	}
 	var first journal.Entry
-	if err != nil || json.Unmarshal(text, &first) != nil {
-		return ""
+	if err := json.Unmarshal(text, &first); err != nil {
+		return "", err
 	}
 	for _, key := range keys {
 		if first.Key.Equal(key.Public()) {
-			return journal.Fingerprint(first.Key)
+			return journal.Fingerprint(first.Key), nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 func (a *App) newPrivacy(platform *keyring.Keys) error {
