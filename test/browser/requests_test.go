@@ -1,10 +1,14 @@
 package browser_test
 
 import (
+	"net/url"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -13,6 +17,9 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	s.AddLead(t, s.Other, admintest.JoContact, nil)
+	relative := admintest.JoContact
+	relative.Phone, relative.E164 = "020 7946 0999", "+442079460999"
+	s.AddLead(t, s.Other, relative, nil)
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, p, "privacy@example.com")
 	p.Open(s.URL + "/privacy/requests")
@@ -37,6 +44,7 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	check(p, "request-identity")
 	p.Click(`input[name="identity"][value="reply"]`)
 	p.Submit(`form.form button[type="submit"]`)
+	p.Click(`[data-letter="acknowledge"] summary`)
 	check(p, "request-checked")
 	p.Click(`a[href$="/extend"]`)
 	check(p, "request-extend")
@@ -77,7 +85,12 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	check(p, "request-erase")
 	p.Type(`input[name="proof"]`, admintest.Password)
 	p.Submit(`form.form button[type="submit"]`)
+	check(p, "request-to-notify")
 	p.Submit(`form[action$="/notices"] button`)
+	p.Click(`a[href*="/notices/"]`)
+	check(p, "request-not-notified")
+	p.Click(`input[name="reason"][value="unreachable"]`)
+	p.Submit(`form.form button[type="submit"]`)
 	check(p, "request-erased")
 	if n := s.Count(t, "erasures", "lead_id = '"+first.ID.String()+"'"); n != 1 {
 		t.Errorf("the lead has %d erasures, want 1", n)
@@ -94,5 +107,29 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	auditor.Open(s.URL + "/audit?kind=privacy_request")
 	check(auditor, "audit-requests")
 	expectOnlyStatusErrors(t, auditor)
+	expectOnlyStatusErrors(t, p)
+}
+
+// everyNotePage finds and redacts a note in the ledger.
+func everyNotePage(t *testing.T, chromium *browser.Browser) {
+	c := admintest.NewConsoleWithLedger(t)
+	account := id.Format(id.Account, c.Harbour.Account.ID)
+	for _, why := range []string{"refund for Jo Smith", "corrected rate for November"} {
+		c.Post(t, "/payouts/adjust", url.Values{
+			"own": {id.Format(id.Adjustment, uuid.New())}, "partner": {"harbour-leads"}, "account": {account},
+			"amount": {"12.50"}, "currency": {"GBP"}, "why": {why},
+		}).ExpectRedirect(t, "/payouts?account="+account)
+	}
+	p := chromium.Page(t, browser.Emulation{})
+	signIn(c.Console, p, "privacy@example.com")
+	p.Open(c.URL + "/privacy/notes")
+	check(p, "notes")
+	p.Type(`input[name="text"]`, "jo smith")
+	p.Submit(`form.filters button[type="submit"]`)
+	check(p, "notes-found")
+	p.Click(`a[href$="/redact"]`)
+	check(p, "note-redact")
+	p.Submit(`form.form button[type="submit"]`)
+	check(p, "notes-redacted")
 	expectOnlyStatusErrors(t, p)
 }
