@@ -113,6 +113,7 @@ func Routes(o Options) []web.Route {
 	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)
 	lead := &leadpages.Handlers{
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
+		Reporting: o.Reporting,
 	}
 	request := &requestpages.Handlers{Partners: o.Partners, Prices: o.Prices, Privacy: o.Privacy}
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}

@@ -56,6 +56,7 @@ var granted = map[string]string{
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
 	"api_requests":    "SELECT INSERT DELETE",
+	"post_durations":  "SELECT INSERT DELETE",
 
 	"rate_card_edits":   "SELECT INSERT",
 	"rate_card_replays": "SELECT INSERT DELETE",

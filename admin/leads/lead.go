@@ -37,6 +37,9 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if v.Quote, err = h.leadQuote(k, l, v.Price); err != nil {
 		return err
 	}
+	if err := h.addDuration(k, l, &v); err != nil {
+		return err
+	}
 	if err := h.addReveals(k, l, &v); err != nil {
 		return err
 	}
@@ -138,6 +141,25 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// addDuration adds how long the post took to the lead's timeline. This is known for as long as requests are logged.
+func (h *Handlers) addDuration(k *web.Request, l leads.Details, v *view.DetailsView) error {
+	delivered := slices.IndexFunc(l.Events, func(e models.LeadEvent) bool { return e.Kind == models.EventDelivered })
+	if delivered < 0 {
+		return nil
+	}
+	request, err := id.Parse(id.Request, web.FieldText(web.Fields(&l.Events[delivered].Detail), "request_id"))
+	if err != nil {
+		return nil //nolint:nilerr // the event contains no request
+	}
+	took, found, err := h.Reporting.PostDuration(k.R.Context(), request)
+	if err != nil || !found {
+		return err
+	}
+	step := slices.IndexFunc(v.Timeline, func(s view.Step) bool { return s.Event == string(models.EventDelivered) })
+	v.Timeline[step].Detail += ", " + ui.DurationText(took)
+	return nil
 }
 
 // addReveals adds past reveals of the contact record to the lead's timeline. If the user may reveal

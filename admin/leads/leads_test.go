@@ -261,3 +261,20 @@ func TestLeadsScope(t *testing.T) {
 		t.Errorf("a search by email: got status %d and location %q", p.Status, p.Location())
 	}
 }
+
+// The lead's page shows how long the post took, while this is known.
+func TestLeadShowsDuration(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	request, err := id.Parse(id.Request, testkit.Value[string](t, b.Database, `SELECT detail->>'request_id' FROM lead_events WHERE kind = 'delivered'`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Exec(t, `DELETE FROM post_durations`)
+	if p := b.Get(t, "/leads/"+lead); p.Status != http.StatusOK || strings.Contains(p.Body, "12.3 ms") {
+		t.Errorf("unknown: got %d: %s", p.Status, p.Text())
+	}
+	b.Exec(t, `INSERT INTO post_durations VALUES ($1, 12300)`, request)
+	b.Get(t, "/leads/"+lead).Expect(t, "known", http.StatusOK, id.Format(id.Request, request)+", 12.3 ms")
+}

@@ -11,16 +11,18 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/reporting"
 )
 
 // Handlers serves the pages for leads.
 type Handlers struct {
-	Evidence *evidence.Service
-	Leads    *leads.Reader
-	Partners *partners.Service
-	Payouts  *payouts.Service
-	Prices   *ratecard.Service
-	Privacy  *privacy.Service
+	Evidence  *evidence.Service
+	Leads     *leads.Reader
+	Partners  *partners.Service
+	Payouts   *payouts.Service
+	Prices    *ratecard.Service
+	Privacy   *privacy.Service
+	Reporting *reporting.Reader
 }
 
 // Routes returns the routes for leads.

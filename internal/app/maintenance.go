@@ -51,7 +51,13 @@ func (a *App) retention(now time.Time) []step {
 			return a.db.DeleteTrafficMinutes(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
 		}},
 		{"request log", func(ctx context.Context) (int64, error) {
-			return a.db.DeleteRequests(ctx, now.AddDate(0, 0, -a.cfg.Retention.RequestLogDays))
+			before := now.AddDate(0, 0, -a.cfg.Retention.RequestLogDays)
+			requests, err := a.db.DeleteRequests(ctx, before)
+			if err != nil {
+				return requests, err
+			}
+			durations, err := a.db.DeletePostDurations(ctx, before)
+			return requests + durations, err
 		}},
 		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.DeleteExpiredBodies(ctx, now) }},
 		{"sessions", a.staff.DeleteExpired},

@@ -38,7 +38,8 @@ type Retention struct {
 	// of a draft can only go back this far.
 	PingsDays int
 
-	// For how many days requests are kept in the request log, 1 to 90. The console shows them.
+	// For how many days requests are kept in the request log, and the durations of delivered posts, 1 to 90. The
+	// console shows them.
 	RequestLogDays int
 
 	// How many requests of each kind are kept in the request log for each partner, 1 to 100000. The kinds

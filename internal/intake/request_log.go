@@ -73,13 +73,15 @@ func (in *Intake) recordRejection(r loggedRequest, err error) {
 	in.Traffic.log(r)
 }
 
-// recordPost counts an accepted post. It logs the post if it is a replay. A delivered post is found by its
-// lead, which contains the request ID.
+// recordPost counts an accepted post. It logs the post if it is a replay. Of a delivered post, it records only
+// the duration, because the rows of its lead contain everything else.
 func (in *Intake) recordPost(r loggedRequest, result PostResult) {
 	r.Outcome, r.status, r.lead = result.Outcome, 200, result.LeadID
 	in.count(&r)
 	if result.Replayed {
 		in.Traffic.log(r)
+	} else {
+		in.Traffic.addDuration(postDuration{r.id, r.took})
 	}
 }
 

@@ -215,6 +215,31 @@ func TestRequestsAreLogged(t *testing.T) {
 	}
 }
 
+// The duration of a delivered post is recorded once. All else is in the rows of its lead.
+func TestDurationsOfDeliveredPosts(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	sent := n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
+	n.post(t, sent)
+	replay := sent
+	replay.ID = uuid.New()
+	n.post(t, replay)
+	n.rejected(t, unsigned(n.Required.Slug, sent.Body), noSignature)
+	n.Traffic.Flush(t.Context())
+	n.Traffic.Flush(t.Context())
+	type row struct {
+		Request  uuid.UUID
+		Duration int64 // 0, because the clock of a test stands still
+	}
+	rows, err := n.sees.Query(t.Context(), `SELECT request_id, duration_us FROM post_durations`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row]); err != nil || !slices.Equal(got, []row{{sent.ID, 0}}) {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+}
+
 // Requests that anyone can send do not push out signed posts, and 429s do not push out other requests.
 func TestKindsOfRequestsHaveTheirOwnLimits(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,8 @@ type tally struct {
 	latency [buckets]int64
 }
 
-// Traffic counts requests by minute and logs each partner's recent requests (decisions 24, 65). Requests
+// Traffic counts requests by minute, logs each partner's recent requests and records how long posts took
+// (decisions 24, 65). Requests
 // only change data in memory. Run writes it to the database every two seconds and at shutdown.
 type Traffic struct {
 	pool    *pgxpool.Pool
@@ -53,6 +54,7 @@ type Traffic struct {
 	mu         sync.Mutex
 	tallies    map[minuteKey]*tally
 	requests   *requestQueue
+	durations  []postDuration
 	wrongBytes int                // size of the bodies with a wrong signature in requests
 	untrimmed  map[requestSet]int // rows of each set that were written since the set was trimmed
 }
@@ -125,8 +127,8 @@ func (t *Traffic) Run(ctx context.Context) {
 // drops those that may already have been committed, and those for which there is no more room.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
-	tallies, requests := t.tallies, t.requests
-	t.tallies, t.requests, t.wrongBytes = map[minuteKey]*tally{}, newRequestQueue(t.keep), 0
+	tallies, requests, durations := t.tallies, t.requests, t.durations
+	t.tallies, t.requests, t.durations, t.wrongBytes = map[minuteKey]*tally{}, newRequestQueue(t.keep), nil, 0
 	t.mu.Unlock()
 	requests.findSecrets()
 
@@ -135,6 +137,8 @@ func (t *Traffic) Flush(ctx context.Context) {
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
 	t.settle("the request log", t.writeRequests(ctx, requests), func() { t.dropped.Add(int64(requests.size)) },
 		func() { t.putBackRequests(requests) })
+	t.settle("the durations of posts", t.writeDurations(ctx, durations), func() { t.dropped.Add(int64(len(durations))) },
+		func() { t.addDuration(durations...) })
 }
 
 // settle handles the error of a write. Data that may already have been committed is not written again,

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pingpost/pingpost/internal/id"
 )
 
 // Batch is the number of rows that retention changes in one statement. It is so small that a statement
@@ -33,6 +35,13 @@ func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, args ...any)
 func (db *DB) DeleteRequests(ctx context.Context, before time.Time) (int64, error) {
 	return InBatches(ctx, db.Pool, `DELETE FROM api_requests WHERE id IN (
 		SELECT id FROM api_requests WHERE at < $1 ORDER BY id LIMIT $2)`, before)
+}
+
+// DeletePostDurations deletes the durations of the posts that were received before the given time, and returns
+// their number.
+func (db *DB) DeletePostDurations(ctx context.Context, before time.Time) (int64, error) {
+	return InBatches(ctx, db.Pool, `DELETE FROM post_durations WHERE request_id IN (
+		SELECT request_id FROM post_durations WHERE request_id < $1 ORDER BY request_id LIMIT $2)`, id.First(before))
 }
 
 // DeleteTrafficMinutes deletes the traffic counters of all minutes before the given time, and returns

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -51,5 +52,18 @@ func TestDeleteRequests(t *testing.T) {
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM api_requests WHERE at >= $1`, began); n != 12_000 {
 		t.Errorf("got %d rows left, want 12000", n)
+	}
+}
+
+func TestDeletePostDurations(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	for _, at := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
+		d.Exec(t, `INSERT INTO post_durations VALUES ($1, 12000)`, id.New(at))
+	}
+	if n, err := d.DeletePostDurations(t.Context(), began); err != nil || n != 1 {
+		t.Errorf("deleted %d (%v), want 1", n, err)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM post_durations`); n != 2 {
+		t.Errorf("got %d rows left, want 2", n)
 	}
 }

@@ -129,6 +129,17 @@ func (in *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.
 	return in.findPing(ctx, sc, request)
 }
 
+// PostDuration returns how long the post with the given request ID took, and whether it was found. Only posts
+// that delivered a lead are found.
+func (in *Reader) PostDuration(ctx context.Context, request uuid.UUID) (took time.Duration, found bool, err error) {
+	var us int64
+	err = in.db.Pool.QueryRow(ctx, `SELECT duration_us FROM post_durations WHERE request_id = $1`, request).Scan(&us)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return time.Duration(us) * time.Microsecond, err == nil, postgres.Translate(err)
+}
+
 // pingWindow is the maximum difference between the time in a ping's request ID and the time at which it
 // was priced. The ping's body arrives between these two times.
 const pingWindow = time.Minute
