@@ -242,8 +242,9 @@ func evidenceRevokeKey() *cobra.Command {
 		Use: "revoke-key KEY", Short: "Mark a stolen key, so that packs signed with it later are not valid",
 		Long: `Mark a key that signs evidence packs as stolen. The published keys then contain the time of the theft, and
 "pingpost evidence verify" rejects packs that were signed with the key after this time. If the key is the
-active one, it is replaced. A revocation cannot be withdrawn. To make its time earlier, run the command again.`,
-		Example: "  pingpost evidence revoke-key Yw0f3nX5… --since 2026-01-20T09:00:00Z",
+active one, it is replaced. A revocation cannot be withdrawn. To make its time earlier, run the command again.
+An ID can start with a hyphen, so write -- before it, after all flags.`,
+		Example: "  pingpost evidence revoke-key --since 2026-01-20T09:00:00Z -- Yw0f3nX5…",
 		Args:    exactly(1, "the key's ID, as in the published keys"),
 	}
 	flags := newDBFlags(c)

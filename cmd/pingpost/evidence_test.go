@@ -109,9 +109,12 @@ func evidenceCommands(t *testing.T, p *platform) {
 	verify(file("later.zip"), "--key", keys).rejected(t, "invalid/unknown_key")
 
 	stolen := printed[verifiedView](t, verify(file("later.zip"), "--key", url, "--json")).Key
-	p.on(t, "evidence", "revoke-key", stolen, "--since", "yesterday").fails(t, 2, "--since")
-	p.on(t, "evidence", "revoke-key", "unknown", "--since", "2026-01-02T03:04:05Z").rejected(t, "not_found/evidence_key")
-	p.on(t, "evidence", "revoke-key", stolen, "--since", "2026-01-02T03:04:05Z").ok(t)
+	revoke := func(key, since string) outcome {
+		return pingpost(t, "evidence", "revoke-key", "--since", since, "--data-dir", p.dir, "--", key)
+	}
+	revoke(stolen, "yesterday").fails(t, 2, "--since")
+	revoke("-unknown", "2026-01-02T03:04:05Z").rejected(t, "not_found/evidence_key")
+	revoke(stolen, "2026-01-02T03:04:05Z").ok(t)
 	testkit.Eventually(t, patience, "the revocation is published", func() bool {
 		return strings.Contains(verify(file("later.zip"), "--key", url).stderr, "invalid/key_revoked")
 	})
