@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // inPseudoTerminal runs its arguments in a pseudo-terminal. The standard input of the script is what the user
@@ -15,16 +16,33 @@ import os, pty, sys
 sys.exit(pty.spawn(sys.argv[1:]) >> 8)
 `
 
-// inTerminal runs a command in a terminal, in which the user types the answer. The outcome's stdout contains
-// everything that the terminal shows.
+// inTerminal runs a command in a terminal, in which the user types the answer.
 func (p *platform) inTerminal(t *testing.T, answer string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	args = append(append([]string{"-c", inPseudoTerminal, binary}, args...), "--data-dir", p.dir)
-	cmd := exec.CommandContext(ctx, "python3", args...)
+	cmd := terminal(answer)(ctx, binary, append(args, "--data-dir", p.dir)...)
+	cmd.Env = environ()
+	return combined(ctx, t, cmd)
+}
+
+// newCommand is a function like exec.CommandContext.
+type newCommand func(ctx context.Context, name string, args ...string) *exec.Cmd
+
+// terminal returns a function for commands that run in a terminal, in which the user types the answer.
+func terminal(answer string) newCommand {
 	const endOfInput = "\x04" // Ctrl-D
-	cmd.Env, cmd.Stdin = environ(), strings.NewReader(answer+endOfInput)
+	return func(ctx context.Context, name string, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "python3", append([]string{"-c", inPseudoTerminal, name}, args...)...)
+		cmd.Stdin = strings.NewReader(answer + endOfInput)
+		return cmd
+	}
+}
+
+// combined runs a command. The outcome's stdout contains everything that it prints.
+func combined(ctx context.Context, t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	cmd.WaitDelay = time.Second
 	shown, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if err != nil && (!errors.As(err, &ended) || ctx.Err() != nil) {
