@@ -182,7 +182,7 @@ func (o *officer) answerRequests(t *testing.T) {
 	}
 	out := o.guides.follow(t, "how-to/answer-privacy-requests.md#on-the-command-line")
 	namesLeads(t, "the output", out, o.asked, o.held)
-	for _, part := range []string{"Erased 1 lead.\n", "Left 1 lead under a legal hold."} {
+	for _, part := range []string{"Erased 1 lead.\n", "Not erased: 1 lead under a legal hold."} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in %s", part, out)
 		}
