@@ -142,6 +142,7 @@ func TestPersonalDataWithoutVault(t *testing.T) {
 			restore()
 			testkit.Eventually(t, node.Patience, "the lead can be revealed", func() bool { return c.reveal(t, held).Status == http.StatusOK })
 			c.submit(t, request+"/export", url.Values{}).Expect(t, "export", http.StatusOK, request+`/export.zip`)
+			c.Get(t, request+"/export.zip").Expect(t, "the download", http.StatusOK)
 			c.Get(t, request).Expect(t, "the request", http.StatusOK, `data-state="exported"`)
 			if pack := c.submit(t, evidence, url.Values{"contact": {"yes"}}); pack.Status != http.StatusOK || !strings.Contains(pack.Body, node.PersonEmail) {
 				t.Errorf("evidence with contact data: got %d: %s", pack.Status, pack.Text())
