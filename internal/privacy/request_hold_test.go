@@ -24,6 +24,9 @@ func (r rig) requestFor(t *testing.T, kind models.PrivacyRequestKind, ids ...uui
 	})
 	if err == nil && len(ids) > 1 {
 		err = r.AddLeads(t.Context(), created.ID, privacy.Addition{Leads: ids[1:], Exception: models.ExceptionProved})
+		if err == nil {
+			err = r.CheckIdentity(t.Context(), created.ID, privacy.Identity{Check: models.IdentityReply})
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

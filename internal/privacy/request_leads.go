@@ -211,7 +211,8 @@ var errLeadsFixed = apperr.New(apperr.Conflict, "leads_fixed",
 var errLeadsChanged = apperr.New(apperr.Conflict, "leads_changed", "The leads of this request have just changed. Reload the page and try again.")
 
 // AddLeads adds leads to an open request that need not share anything with its other leads. The audit log records
-// their ids with the reason, but without the note.
+// their ids with the reason, but without the note. The identity check is removed, because it did not cover these
+// leads, and because the user who records it must have seen all leads (see checkSecondUser).
 //
 // Errors: Invalid at the field leads, exception or note, NotFound, and Conflict if the request is closed or has
 // erased leads.
@@ -238,7 +239,10 @@ func (s *Service) AddLeads(ctx context.Context, request uuid.UUID, a Addition) e
 				RequestID: request, LeadID: l.ID, PartnerID: l.Partner, Matched: models.MatchID, Exception: a.Exception, ExceptionNote: a.Note,
 			})
 		}
-		return tx.CreateInBatches(rows, postgres.Batch).Error
+		if err := tx.CreateInBatches(rows, postgres.Batch).Error; err != nil {
+			return err
+		}
+		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(noIdentity).Error
 	})
 }
 

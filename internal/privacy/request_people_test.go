@@ -228,6 +228,62 @@ func TestAddLeadsWithReason(t *testing.T) {
 	}
 }
 
+// The second user approves the leads that the request then has. If leads are added, the identity is checked again.
+func TestAddLeadsClearsIdentityCheck(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	single := r.deliver(t, contact)
+	var all []uuid.UUID
+	for range perDay + 1 {
+		all = append(all, r.deliver(t, otherContact))
+	}
+	fay, ben := r.user, testkit.Actor(t, r.DB, "ben@example.com")
+	approval := privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{RevealsPerDay: 100, RequireApproval: true})
+	for name, c := range map[string]struct {
+		service *privacy.Service
+		kind    models.PrivacyRequestKind
+		want    string
+	}{
+		"an export that exceeds the limit": {r.Service, models.RequestAccess, "forbidden second_user"},
+		"an export":                        {approval, models.RequestAccess, "forbidden same_person"},
+		"an erasure":                       {approval, models.RequestErasure, "forbidden same_person"},
+	} {
+		first, second := c.service.By(fay), c.service.By(ben)
+		fulfil := func(s *privacy.Service, request uuid.UUID) error {
+			if c.kind == models.RequestErasure {
+				return s.EraseRequest(ctx, request)
+			}
+			_, err := s.ExportRequest(ctx, request)
+			return err
+		}
+		created, err := first.CreateRequest(ctx, privacy.NewRequest{Kind: c.kind, ReceivedOn: r.day(0), Leads: []uuid.UUID{single}})
+		if err == nil {
+			err = second.CheckIdentity(ctx, created.ID, privacy.Identity{Check: models.IdentityOther, Note: "passport"})
+		}
+		if err == nil {
+			err = first.AddLeads(ctx, created.ID, privacy.Addition{Leads: all, Exception: models.ExceptionProved})
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, found := r.state(t, created.ID); found.Identity != nil || found.IdentityNote != "" || found.IdentityBy != nil || found.IdentityByID != nil || found.IdentityAt != nil {
+			t.Errorf("%s: the identity check is left: %+v", name, found)
+		}
+		if err := fulfil(first, created.ID); rejection(err) != "conflict identity_unchecked" {
+			t.Errorf("%s without a check of the added leads: got %v", name, err)
+		}
+		if err := first.CheckIdentity(ctx, created.ID, privacy.Identity{Check: models.IdentityReply}); err != nil {
+			t.Fatal(err)
+		}
+		if err := fulfil(first, created.ID); rejection(err) != c.want {
+			t.Errorf("%s by the user who added the leads: got %v, want %s", name, err, c.want)
+		}
+		if err := r.Close(ctx, created.ID, privacy.Closing{Outcome: models.OutcomeWithdrawn}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Each lead shows which identifier matched, and whether another one differs. Nothing is decrypted for it.
 func TestRequestTellsPeopleApart(t *testing.T) {
 	r := newRig(t)

@@ -109,6 +109,9 @@ func (s *Service) identityEdit(i Identity) requestEdit {
 	return requestEdit{"privacy_request.check_identity", columns, map[string]any{"identity": i.Check}}
 }
 
+// noIdentity contains the columns of a request whose identity check is missing.
+var noIdentity = map[string]any{"identity": nil, "identity_note": "", "identity_by": nil, "identity_by_id": nil, "identity_at": nil}
+
 // CheckAnswer returns the reason why the user cannot export or erase the data of a request, or nil.
 func (s *Service) CheckAnswer(r Request) error {
 	switch {

@@ -542,7 +542,7 @@ func AddLeads(v StepView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p>Leads that share no email address or phone number with the others are an exception. The audit log records their IDs and the reason.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p>Leads that share no email address or phone number with the others are an exception. The audit log records their IDs and the reason. Afterwards, record the identity check again.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
