@@ -17,7 +17,9 @@ COMMENT ON COLUMN privacy_request_leads.email_number IS 'Leads of a request with
 COMMENT ON COLUMN privacy_request_leads.phone_number IS 'The same for the phone number. 0 means none or unknown.';
 COMMENT ON COLUMN privacy_request_leads.exception IS 'The reason why a user added the lead although it shares no identifier with the others, or empty.';
 COMMENT ON COLUMN privacy_request_leads.exception_note IS 'Must not identify the consumer.';
-COMMENT ON COLUMN privacy_request_leads.erased IS 'Whether this request erased the lead.';
+COMMENT ON COLUMN privacy_request_leads.erased IS 'Whether this request erased the lead, or it was erased in another way after the request was received, so that its partner must be notified.';
+CREATE INDEX privacy_request_leads_erased ON privacy_request_leads (lead_id) WHERE erased;
+UPDATE privacy_request_leads l SET erased = true FROM privacy_requests r WHERE r.id = l.request_id AND r.outcome = 'erased';
 GRANT UPDATE (erased) ON privacy_request_leads TO pingpost_app;
 
 CREATE TABLE daily_access (

@@ -6,8 +6,7 @@
 ALTER TABLE privacy_requests ADD COLUMN notices_due boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN privacy_requests.notices_due IS 'True after an erasure, until the notices for all partners are recorded.';
 UPDATE privacy_requests r SET notices_due = true WHERE EXISTS (
-    SELECT FROM privacy_request_leads l WHERE l.request_id = r.id
-        AND (l.erased OR r.outcome = 'erased' AND NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = r.id AND o.erased))
+    SELECT FROM privacy_request_leads l WHERE l.request_id = r.id AND l.erased
         AND NOT EXISTS (SELECT FROM privacy_request_notices n WHERE n.request_id = l.request_id AND n.partner_id = l.partner_id));
 CREATE INDEX privacy_requests_to_notify ON privacy_requests (due_on, id) WHERE notices_due;
 GRANT UPDATE (notices_due) ON privacy_requests TO pingpost_app;

@@ -132,7 +132,9 @@ type PrivacyRequestLead struct {
 	PhoneNumber   int // the same for phone numbers
 	Exception     LeadException
 	ExceptionNote string // must not identify the consumer
-	Erased        bool   // by this request
+	// Erased means that this request erased the lead, or that it was erased in another way after the request was
+	// received. Its partner must be notified.
+	Erased bool
 }
 
 // NoNoticeReason is why a partner is not notified of an erasure.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
@@ -95,19 +96,23 @@ func (h *Handlers) eraseURL(k *web.Request, lead uuid.UUID) string {
 
 // addErasure adds the receipt of the erasure to the page of an erased lead. It adds a link to the erasure
 // form if the user may erase the lead, or the details of its consent.
-func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
-	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
+func (h *Handlers) addErasure(k *web.Request, l leads.Details, v *view.DetailsView) error {
+	partner := l.PartnerID
+	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), l.ID)
 	if err != nil {
 		return err
 	}
 	if (!found || receipt.KeepsConsent) && len(v.Holds) == 0 && k.MayAt(web.EraseLeads, partner) {
-		v.EraseURL = h.eraseURL(k, lead)
+		v.EraseURL = h.eraseURL(k, l.ID)
 	}
 	if !found {
 		return nil
 	}
 	v.Erasure = &view.Erasure{
 		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(), KeepsConsent: receipt.KeepsConsent,
+	}
+	if privacy.MustNotify(receipt.Reason, partner) {
+		v.Erasure.Notify = v.Partner.Label
 	}
 	if receipt.KeepsConsent {
 		v.Consent.Missing = "not sent"

@@ -78,6 +78,11 @@ func TestEraseLead(t *testing.T) {
 		!strings.Contains(page.Body, receipt) || !strings.Contains(page.Body, "case 7") || strings.Contains(page.Body, at) || strings.Contains(page.Body, "/reveal?") {
 		t.Errorf("the lead's page after the erasure: %s", page.Text())
 	}
+	page.Expect(t, "the partner to notify", http.StatusOK, "data-notify")
+	b.Exec(t, `UPDATE leads SET partner_id = $1`, models.PlatformIDs.Partner)
+	if p := b.Get(t, "/leads/"+lead); strings.Contains(p.Body, "data-notify") {
+		t.Error("the platform's own partner is to be notified")
+	}
 	b.Get(t, at).Expect(t, "the form of an erased lead", http.StatusNotFound)
 	if p := send(nil); p.Status != http.StatusNotFound {
 		t.Errorf("a second erasure: got %d", p.Status)

@@ -49,7 +49,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err := h.addHolds(k, l, &v); err != nil {
 		return err
 	}
-	if err := h.addErasure(k, l.PartnerID, l.ID, &v); err != nil {
+	if err := h.addErasure(k, l, &v); err != nil {
 		return err
 	}
 	if k.MayAt(web.ReadPayouts, l.PartnerID) {

@@ -193,7 +193,8 @@ func TestErasureLeavesHeldLeads(t *testing.T) {
 	r.officer.Get(t, at).Expect(t, "closed", http.StatusOK, `data-state="erased"`)
 }
 
-// A request over leads that are already erased says so, and notifies no one.
+// A request over leads that are already erased says so. If they were erased after it was received, it then lists
+// the partners to notify.
 func TestRequestForErasedLeads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -201,17 +202,15 @@ func TestRequestForErasedLeads(t *testing.T) {
 	at := r.create(t, "erasure")
 	r.checkIdentity(t, at)
 	p := r.officer.Get(t, at)
-	p.Expect(t, "the request", http.StatusOK, `data-already-erased`, `data-erased="1"`)
+	p.Expect(t, "the request", http.StatusOK, `data-notice="info"`, `data-erased="1"`)
 	if strings.Contains(p.Body, at+`/erase"`) {
 		t.Error("the page offers an erasure")
 	}
 	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).Expect(t, "erased again", http.StatusConflict, `data-code="already_erased"`)
 	r.officer.Post(t, at+"/close", url.Values{"outcome": {"nothing_found"}}).ExpectRedirect(t, at)
-	p = r.officer.Get(t, at)
-	p.Expect(t, "closed", http.StatusOK, `data-state="nothing_found"`)
-	if strings.Contains(p.Body, `data-state="notice_due"`) {
-		t.Error("the page lists partners to notify")
-	}
+	r.officer.Get(t, at).Expect(t, "closed", http.StatusOK, `data-state="to_notify"`, `data-state="notice_due"`)
+	r.officer.Post(t, at+"/notices", url.Values{"partner": {id.Format(id.Partner, r.Harbour().ID)}}).ExpectRedirect(t, at+"#notices")
+	r.officer.Get(t, at).Expect(t, "notified", http.StatusOK, `data-state="nothing_found"`, `data-state="notified"`)
 }
 
 // After an erasure, a request stays open until each partner was notified or the user has recorded why not.

@@ -196,7 +196,8 @@ func leadErase() *cobra.Command {
 		Use: "erase LEAD", Short: "Permanently erase the personal data of a lead",
 		Long: `Permanently erase the personal data of a lead: its contact record, key, lookup digests, postcodes,
 consent details, ping and notes. The lead's ID, price, ledger entries, and the fact and time of consent
-stay. This cannot be undone. The command shows the lead and asks for confirmation, unless --yes is set.`,
+stay. This cannot be undone. The command shows the lead and asks for confirmation, unless --yes is set.
+Afterwards it names the partner that must be notified.`,
 		Args: exactly(1, "the lead's ID, which starts with ld_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
@@ -229,6 +230,9 @@ stay. This cannot be undone. The command shows the lead and asks for confirmatio
 				return noLead(err)
 			}
 			v := viewReceipt(r)
+			if privacy.MustNotify(r.Reason, l.PartnerID) {
+				fmt.Fprintf(c.ErrOrStderr(), "Notify the partner %s of the erasure: %s has its own copy of this lead.\n", id.Format(id.Partner, l.PartnerID), l.PartnerName)
+			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), v)
 			}

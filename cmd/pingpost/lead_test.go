@@ -50,7 +50,11 @@ func leadCommands(t *testing.T, p *platform) {
 	if o := p.inTerminal(t, "yes\n", "lead", "erase", confirmed.id, "--reason", "request"); o.code != 0 || !strings.Contains(o.stdout, "Erased "+confirmed.id) {
 		t.Errorf("confirmed in a terminal: exit code %d: %s", o.code, o.stdout)
 	}
-	receipt := printed[map[string]string](t, erase("request"))
+	erased := erase("request")
+	if !strings.Contains(erased.stderr, "prt_") {
+		t.Errorf("the partner to notify is missing: %s", erased.stderr)
+	}
+	receipt := printed[map[string]string](t, erased)
 	if keys := slices.Sorted(maps.Keys(receipt)); !slices.Equal(keys, []string{"erasedAt", "leadId", "receipt"}) {
 		t.Errorf("the receipt has the keys %v", keys)
 	}

@@ -62,6 +62,12 @@ type Receipt struct {
 	KeepsConsent bool
 }
 
+// MustNotify reports whether a lead's partner must be notified of its erasure, so that the partner erases its own
+// copy. When a retention period has passed, it need not be notified.
+func MustNotify(reason models.ErasureReason, partner uuid.UUID) bool {
+	return reason != models.EraseForRetention && partner != models.PlatformIDs.Partner
+}
+
 // Check returns the erasure with a trimmed note, or an Invalid error for the field that is not valid.
 func (e Erasure) Check() (Erasure, error) {
 	var err error

@@ -22,7 +22,7 @@ var NoNoticeReasons = Choices[models.NoNoticeReason]{
 	{models.NoNoticeOther, "for another reason"},
 }
 
-// PartnerNotice is a partner whose leads were erased for a request, and when the partner was notified. If
+// PartnerNotice is a partner whose leads were erased for a request or after it was received, and when the partner was notified. If
 // Reason is not "", the partner was not notified, for this reason.
 type PartnerNotice struct {
 	Partner    uuid.UUID
@@ -33,17 +33,12 @@ type PartnerNotice struct {
 	Note       string
 }
 
-// ownLeads is the condition that a request erased its lead l. Requests that older programs carried out do not
-// record this.
-const ownLeads = `(l.erased OR NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.request_id = l.request_id AND o.erased))`
-
-// Notices returns the partners of the leads that a request erased. Before it has erased any, it returns all partners
-// of its leads.
+// Notices returns the partners of a request's erased leads (see models.PrivacyRequestLead).
 func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []PartnerNotice, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at,
 			coalesce(n.reason, '') AS reason, coalesce(n.note, '') AS note
 		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
-		WHERE request_id = ? AND `+ownLeads+` GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note ORDER BY leads DESC, partner`, request).Scan(&all).Error
+		WHERE request_id = ? AND l.erased GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note ORDER BY leads DESC, partner`, request).Scan(&all).Error
 	for i := range all {
 		all[i].NotifiedAt = all[i].NotifiedAt.UTC()
 	}
@@ -75,27 +70,26 @@ func (n NewNotice) check() (NewNotice, error) {
 // RecordNotice records a notice. The first one for a partner counts. When the notices for all partners are
 // recorded, the request is closed, unless leads under a legal hold are left.
 //
-// Errors: Invalid at the field reason or note, NotFound if the request erased no leads of this partner, and
-// Conflict if nothing was erased for it.
+// Errors: Invalid at the field reason or note, NotFound if no leads of this partner were erased, and Conflict if
+// none of the request were.
 func (s *Service) RecordNotice(ctx context.Context, request uuid.UUID, n NewNotice) error {
 	n, err := n.check()
 	if err != nil {
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		r, err := lockRequest(tx, request)
-		if err != nil {
+		if _, err := lockRequest(tx, request); err != nil {
 			return err
 		}
 		erased, err := hasErased(tx, request)
 		if err != nil {
 			return err
 		}
-		if !erased && (r.Outcome == nil || *r.Outcome != models.OutcomeErased) { // older programs record only the outcome
+		if !erased {
 			return apperr.New(apperr.Conflict, "not_erased_yet", "Erase the leads first.")
 		}
 		var leads int64
-		err = tx.Table("privacy_request_leads l").Where("request_id = ? AND partner_id = ? AND "+ownLeads, request, n.Partner).Count(&leads).Error
+		err = tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND partner_id = ? AND erased", request, n.Partner).Count(&leads).Error
 		if err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ type Request struct {
 	Partners int // of these leads
 	Erased   int // of these leads, together with their consent
 	Pending  int // of these leads; such an erasure is not finished
-	Own      int // of these leads; erased, or being erased, by this request
+	Own      int // of these leads; erased, or being erased, by this request or after it was received
 	Differ   int // of these leads; they have a different email address or phone number
 	ToNotify int // partners that must still be notified of the erasure
 }
@@ -173,11 +173,8 @@ type Request struct {
 // Open reports whether something remains to be done: the consumer must be answered, or a partner notified.
 func (r Request) Open() bool { return r.Outcome == nil || r.ToNotify > 0 }
 
-// HasErased reports whether leads were erased, or are being erased, by this request. Older programs did not record
-// by lead what a request erased.
-func (r Request) HasErased() bool {
-	return r.Own > 0 || r.Outcome != nil && *r.Outcome == models.OutcomeErased
-}
+// HasErased reports whether there are leads whose erasure concerns their partners.
+func (r Request) HasErased() bool { return r.Own > 0 }
 
 // AlreadyErased reports whether all leads were erased, or are being erased, for another reason than this request.
 func (r Request) AlreadyErased() bool {
@@ -204,11 +201,10 @@ var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") 
 
 // toNotifySQL counts the partners of a request that must still be notified of the erasure.
 const toNotifySQL = `CASE WHEN notices_due THEN (SELECT count(DISTINCT l.partner_id) FROM privacy_request_leads l
-	WHERE l.request_id = privacy_requests.id AND ` + ownLeads + ` AND NOT EXISTS (
+	WHERE l.request_id = privacy_requests.id AND l.erased AND NOT EXISTS (
 		SELECT FROM privacy_request_notices n WHERE n.request_id = l.request_id AND n.partner_id = l.partner_id)) ELSE 0 END`
 
-// noticesOpenSQL selects requests with partners to notify. It counts them, because older programs record notices
-// without changing notices_due.
+// noticesOpenSQL selects requests with partners to notify.
 const noticesOpenSQL = `notices_due AND ` + toNotifySQL + ` > 0`
 
 // Request returns a privacy request, or a NotFound error.

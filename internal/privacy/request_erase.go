@@ -3,6 +3,7 @@ package privacy
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"slices"
 	"time"
 
@@ -101,11 +102,12 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 			return edit, errAlreadyErased
 		}
 	}
+	elsewhere, err := erasedElsewhere(tx, r)
+	if err != nil {
+		return edit, err
+	}
 	for batch := range slices.Chunk(left, leadsPerEntry) {
 		if err := s.addEntry(tx, models.EraseForRequest, "Request "+RequestID(r.ID), batch); err != nil {
-			return edit, err
-		}
-		if err := markErased(tx, r.ID, batch); err != nil {
 			return edit, err
 		}
 	}
@@ -114,21 +116,36 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 	} else {
 		edit = s.closing(models.OutcomeErased, nil, "", map[string]any{"leads": len(left)})
 	}
-	if len(left) > 0 {
-		edit.columns["notices_due"] = true
-	}
-	return edit, nil
+	return edit, markErased(tx, r.ID, append(left, elsewhere...), edit.columns)
 }
 
-// markErased records that a request erases leads. Their partners must be notified, even if they were notified of
-// other leads of the request, which were erased before a legal hold was released.
-func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID) error {
-	err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, ids).Update("erased", true).Error
-	if err != nil {
-		return err
+// markErased records that leads of a request were erased. It sets a column of the request, because their partners must
+// be notified, even if they were notified of other leads of the request, which were erased before a legal hold was
+// released.
+func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID, columns map[string]any) error {
+	for batch := range slices.Chunk(ids, leadsPerEntry) {
+		err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, batch).Update("erased", true).Error
+		if err != nil {
+			return err
+		}
+		err = tx.Exec(`DELETE FROM privacy_request_notices WHERE request_id = ? AND partner_id IN (
+			SELECT partner_id FROM privacy_request_leads WHERE request_id = ? AND lead_id IN ?)`, request, request, batch).Error
+		if err != nil {
+			return err
+		}
+		columns["notices_due"] = true
 	}
-	return tx.Exec(`DELETE FROM privacy_request_notices WHERE request_id = ? AND partner_id IN (
-		SELECT partner_id FROM privacy_request_leads WHERE request_id = ? AND lead_id IN ?)`, request, request, ids).Error
+	return nil
+}
+
+// erasedElsewhere returns the leads of a request that were erased in another way after it was received. It leaves out
+// those whose retention period had passed, and those of another request, which lists their partners.
+func erasedElsewhere(tx *gorm.DB, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
+	err = tx.Raw(`SELECT lead_id FROM privacy_request_leads l WHERE request_id = @request
+		AND lead_id IN (SELECT lead_id FROM erasures JOIN erasure_entries USING (sequence) WHERE lead_id = l.lead_id AND reason <> @retention AND requested_at >= @received)
+		AND NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.lead_id = l.lead_id AND o.erased) ORDER BY lead_id`,
+		sql.Named("request", r.ID), sql.Named("received", r.ReceivedOn), sql.Named("retention", models.EraseForRetention)).Scan(&ids).Error
+	return ids, err
 }
 
 // finishWithin is how long a user waits until an erasure is finished in the background.

@@ -51,6 +51,7 @@ func TestErasureRequestWithLegalHold(t *testing.T) {
 	if _, err := r.erase(t, erased); err != nil {
 		t.Fatal(err)
 	}
+	r.days(t, 1) // it was erased before the request was received
 	request := r.requestFor(t, models.RequestErasure, erased, held, persons, free)
 	single, person := place(t, r.Service, held, false), place(t, r.Service, other, true)
 	left := map[uuid.UUID]string{erased: "", held: "contact consent", persons: "contact consent", free: "", other: "contact consent"}

@@ -161,7 +161,8 @@ func TestHeldLeadIsLeft(t *testing.T) {
 	}
 }
 
-// If all leads of a request are already erased, it is not recorded as an erasure, and no partner is to be notified.
+// If all leads were erased before the request was received, it is not recorded as an erasure, and no partner is to
+// be notified.
 func TestRequestForErasedLeads(t *testing.T) {
 	r := newRig(t)
 	ctx := t.Context()
@@ -169,6 +170,7 @@ func TestRequestForErasedLeads(t *testing.T) {
 	if _, err := r.erase(t, lead); err != nil {
 		t.Fatal(err)
 	}
+	r.days(t, 1)
 	request := r.requestFor(t, models.RequestErasure, lead)
 	if err := r.EraseRequest(ctx, request); rejection(err) != "conflict already_erased" {
 		t.Errorf("got %v", err)
@@ -182,6 +184,75 @@ func TestRequestForErasedLeads(t *testing.T) {
 	if err := r.RecordNotice(ctx, request, privacy.NewNotice{Partner: r.Required.ID}); rejection(err) != "conflict not_erased_yet" {
 		t.Errorf("a notice: got %v", err)
 	}
+}
+
+// If leads are erased in another way after a request was received, their partners must still be notified, unless a
+// retention period had passed or another request lists the partners.
+func TestNoticesForLeadsErasedElsewhere(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	s := r.retaining(retention(10, 10, nil, nil)).By(r.user)
+	run(t, s, nil) // puts the periods into effect
+	expect := func(request uuid.UUID, outcome string, toNotify int) {
+		t.Helper()
+		got, found := r.state(t, request)
+		if got != outcome || found.ToNotify != toNotify || found.Open() != (outcome == "" || toNotify > 0) {
+			t.Errorf("got %q with %d partners to notify, want %q with %d", got, found.ToNotify, outcome, toNotify)
+		}
+	}
+	closeAs := func(request uuid.UUID, c privacy.Closing) {
+		t.Helper()
+		if err := r.Close(ctx, request, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nothing := privacy.Closing{Outcome: models.OutcomeNothingFound}
+
+	fromPage := r.deliverIn(t, "GB", "page@example.com")
+	objection := r.requestFor(t, models.RequestObjection, fromPage)
+	withdrawn := r.requestFor(t, models.RequestErasure, fromPage)
+	if _, err := r.erase(t, fromPage); err != nil {
+		t.Fatal(err)
+	}
+	closeAs(withdrawn, privacy.Closing{Outcome: models.OutcomeWithdrawn})
+	expect(withdrawn, "withdrawn", 0)
+	closeAs(objection, nothing)
+	expect(objection, "nothing_found", 1)
+	if err := r.RecordNotice(ctx, objection, privacy.NewNotice{Partner: r.Required.ID}); err != nil {
+		t.Fatal(err)
+	}
+	expect(objection, "nothing_found", 0)
+
+	byRequest := r.deliverIn(t, "GB", "request@example.com")
+	first, second := r.requestFor(t, models.RequestErasure, byRequest), r.requestFor(t, models.RequestErasure, byRequest)
+	if err := r.EraseRequest(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	closeAs(second, nothing)
+	expect(first, "erased", 1)
+	expect(second, "nothing_found", 0)
+
+	elsewhere, held, here := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com"), r.deliverIn(t, "GB", "c@example.com")
+	mixed := r.requestFor(t, models.RequestErasure, elsewhere, held, here)
+	r.DB.Exec(t, `UPDATE privacy_request_leads SET partner_id = $1 WHERE lead_id = $2`, r.Off.ID, elsewhere)
+	place(t, r.Service, held, false)
+	if _, err := r.erase(t, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.EraseRequest(ctx, mixed); err != nil {
+		t.Fatal(err)
+	}
+	expect(mixed, "", 2)
+
+	rejected := r.requestFor(t, models.RequestErasure, held)
+	old := r.deliverIn(t, "GB", "old@example.com")
+	expired := r.requestFor(t, models.RequestErasure, old)
+	r.days(t, 11)
+	run(t, s, counts{contactData: {"GB": 1}})
+	closeAs(expired, nothing)
+	expect(expired, "nothing_found", 0)
+	closeAs(rejected, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims})
+	expect(rejected, "rejected", 0)
 }
 
 // A user can add leads that share nothing with the others, with a reason that is in the audit log without the note.

@@ -180,7 +180,8 @@ type Closing struct {
 	Note    string                 // must not identify the consumer; required if the outcome is done
 }
 
-// Close closes a request without an export or an erasure.
+// Close closes a request without an export or an erasure. If some of its leads were erased in another way after it
+// was received, their partners must be notified.
 //
 // Errors: Invalid at the field outcome, ground or note, NotFound, and Conflict if the request is closed or if
 // leads were found although the outcome says otherwise. An erasure found nothing if all leads were erased before.
@@ -220,7 +221,15 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 		default:
 			return edit, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
 		}
-		return s.closing(c.Outcome, ground, c.Note, map[string]any{}), nil
+		edit = s.closing(c.Outcome, ground, c.Note, map[string]any{})
+		if !MayErase(r.Kind) || c.Outcome == models.OutcomeWithdrawn {
+			return edit, nil
+		}
+		elsewhere, err := erasedElsewhere(tx, r)
+		if err != nil {
+			return edit, err
+		}
+		return edit, markErased(tx, r.ID, elsewhere, edit.columns)
 	})
 }
 

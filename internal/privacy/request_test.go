@@ -206,7 +206,7 @@ func TestErasureRequest(t *testing.T) {
 		}
 	}
 	notices, err := r.Notices(ctx, created.ID)
-	if err != nil || len(notices) != 1 || notices[0].Leads != 1 || notices[0].NotifiedBy != "fay@example.com" || !notices[0].NotifiedAt.Equal(r.Time.Now()) {
+	if err != nil || len(notices) != 1 || notices[0].Leads != 2 || notices[0].NotifiedBy != "fay@example.com" || !notices[0].NotifiedAt.Equal(r.Time.Now()) {
 		t.Errorf("got notices %+v, %v", notices, err)
 	}
 	if n := r.auditEvents(t, "privacy_request.notify", "done"); n != 1 {
