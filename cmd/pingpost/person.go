@@ -319,7 +319,9 @@ func personErase() *cobra.Command {
 			if err != nil {
 				return nil, "", err
 			}
-			text += "Notify these partners, and record it in the console at the request " + v.Request + ":\n"
+			if len(notices) > 0 {
+				text += "Notify these partners, and record it in the console at the request " + v.Request + ":\n"
+			}
 			for _, n := range notices {
 				one := noticeView{id.Format(id.Partner, n.Partner), n.Leads}
 				v.ToNotify = append(v.ToNotify, one)

@@ -33,12 +33,16 @@ type PartnerNotice struct {
 	Note       string
 }
 
+// notifiable is the condition that the partner of a request's lead l must be notified of its erasure. The platform's
+// own partner has no copy.
+var notifiable = `(l.erased AND l.partner_id <> '` + models.PlatformIDs.Partner.String() + `')`
+
 // Notices returns the partners of a request's erased leads (see models.PrivacyRequestLead).
 func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []PartnerNotice, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at,
 			coalesce(n.reason, '') AS reason, coalesce(n.note, '') AS note
 		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
-		WHERE request_id = ? AND l.erased GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note ORDER BY leads DESC, partner`, request).Scan(&all).Error
+		WHERE request_id = ? AND `+notifiable+` GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note ORDER BY leads DESC, partner`, request).Scan(&all).Error
 	for i := range all {
 		all[i].NotifiedAt = all[i].NotifiedAt.UTC()
 	}
@@ -89,7 +93,7 @@ func (s *Service) RecordNotice(ctx context.Context, request uuid.UUID, n NewNoti
 			return apperr.New(apperr.Conflict, "not_erased_yet", "Erase the leads first.")
 		}
 		var leads int64
-		err = tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND partner_id = ? AND erased", request, n.Partner).Count(&leads).Error
+		err = tx.Table("privacy_request_leads l").Where("request_id = ? AND partner_id = ? AND "+notifiable, request, n.Partner).Count(&leads).Error
 		if err != nil {
 			return err
 		}

@@ -200,12 +200,13 @@ var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") 
 	WHERE r.request_id = privacy_requests.id) l`
 
 // toNotifySQL counts the partners of a request that must still be notified of the erasure.
-const toNotifySQL = `CASE WHEN notices_due THEN (SELECT count(DISTINCT l.partner_id) FROM privacy_request_leads l
-	WHERE l.request_id = privacy_requests.id AND l.erased AND NOT EXISTS (
+var toNotifySQL = `CASE WHEN notices_due THEN (SELECT count(DISTINCT l.partner_id) FROM privacy_request_leads l
+	WHERE l.request_id = privacy_requests.id AND ` + notifiable + ` AND NOT EXISTS (
 		SELECT FROM privacy_request_notices n WHERE n.request_id = l.request_id AND n.partner_id = l.partner_id)) ELSE 0 END`
 
-// noticesOpenSQL selects requests with partners to notify.
-const noticesOpenSQL = `notices_due AND ` + toNotifySQL + ` > 0`
+// noticesOpenSQL selects requests with partners to notify. It counts them, because there can be none although
+// notices_due is set.
+var noticesOpenSQL = `notices_due AND ` + toNotifySQL + ` > 0`
 
 // Request returns a privacy request, or a NotFound error.
 func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, err error) {

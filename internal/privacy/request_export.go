@@ -38,7 +38,7 @@ type personalData struct {
 	Controller string    `json:"controller,omitempty"`
 	Purposes   string    `json:"purposes"`
 	Recipients string    `json:"recipients"`
-	Senders    []string  `json:"senders"` // the partners that sent the leads and have copies of them
+	Senders    []string  `json:"senders"` // the partners that sent the leads and have copies of them, without the platform's own
 	Retention  string    `json:"retention"`
 	Rights     string    `json:"rights"`
 	// Leads reads and decrypts the leads in batches, so that they are not all in memory.
@@ -383,7 +383,8 @@ func (s *Service) personalData(ctx context.Context, request uuid.UUID, ids []uui
 	}
 	senders := []string{}
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT `+partnerName+` AS sender FROM partners p
-		WHERE p.id IN (SELECT partner_id FROM privacy_request_leads WHERE request_id = ?) ORDER BY sender`, request).Scan(&senders).Error
+		WHERE p.id IN (SELECT partner_id FROM privacy_request_leads WHERE request_id = ?) AND p.id <> ? ORDER BY sender`,
+		request, models.PlatformIDs.Partner).Scan(&senders).Error
 	return personalData{
 		Request: RequestID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
 		Recipients: s.settings.Recipients, Senders: senders, Retention: retention, Rights: exportRights,

@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -253,6 +254,42 @@ func TestNoticesForLeadsErasedElsewhere(t *testing.T) {
 	expect(expired, "nothing_found", 0)
 	closeAs(rejected, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims})
 	expect(rejected, "rejected", 0)
+}
+
+// The platform's own partner, which has the leads of unsigned posts, is not notified and has no copies.
+func TestPlatformIsNotNotified(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	unsigned, lead := r.deliver(t, contact), r.deliver(t, contact)
+	r.DB.Exec(t, `UPDATE leads SET partner_id = $1 WHERE id = $2`, models.PlatformIDs.Partner, unsigned)
+	access := r.request(t, models.RequestAccess)
+	passphrase, err := r.ExportRequest(ctx, access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data struct{ Senders []string }
+	if err := json.Unmarshal(r.download(t, access, passphrase)["data.json"], &data); err != nil || !slices.Equal(data.Senders, []string{r.Required.Name}) {
+		t.Errorf("got senders %v, %v", data.Senders, err)
+	}
+	single := r.requestFor(t, models.RequestErasure, unsigned)
+	if err := r.EraseRequest(ctx, single); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := r.state(t, single); found.ToNotify != 0 || found.Open() {
+		t.Errorf("a request for unsigned leads: got %+v", found)
+	}
+	if err := r.RecordNotice(ctx, single, privacy.NewNotice{Partner: models.PlatformIDs.Partner}); rejection(err) != "not_found privacy_request" {
+		t.Errorf("a notice to the platform: got %v", err)
+	}
+	both := r.requestFor(t, models.RequestErasure, lead, r.deliver(t, contact))
+	r.DB.Exec(t, `UPDATE privacy_request_leads SET partner_id = $1 WHERE request_id = $2 AND lead_id <> $3`, models.PlatformIDs.Partner, both, lead)
+	if err := r.EraseRequest(ctx, both); err != nil {
+		t.Fatal(err)
+	}
+	notices, err := r.Notices(ctx, both)
+	if _, found := r.state(t, both); err != nil || len(notices) != 1 || notices[0].Partner != r.Required.ID || found.ToNotify != 1 {
+		t.Errorf("got notices %+v, %v, and %+v", notices, err, found)
+	}
 }
 
 // A user can add leads that share nothing with the others, with a reason that is in the audit log without the note.
