@@ -61,6 +61,41 @@ func TestErasureAndRequestLockInTheSameOrder(t *testing.T) {
 	}
 }
 
+// An erasure deletes an export while a user changes the leads of its request, or exports the data again.
+func TestErasureAndExportLockInTheSameOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	lead, other := r.deliver(t, contact), r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	resume := r.pauseAfter(t, `DELETE ON files`)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Errorf("erasing the lead: %v", err)
+		}
+	})
+	r.awaitWaiting(t, 1)
+	all.Go(func() {
+		if err := r.RemoveLeads(t.Context(), request, []uuid.UUID{other}); err != nil {
+			t.Errorf("removing a lead: %v", err)
+		}
+	})
+	all.Go(func() {
+		if _, err := r.ExportRequest(t.Context(), request); err != nil && !isConflict(err) {
+			t.Errorf("exporting again: %v", err)
+		}
+	})
+	r.awaitLocks(t, 3)
+	resume()
+	all.Wait()
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
 // A sandbox lead is erased while the leads of the sandbox are deleted.
 func TestErasureAndSandboxLockInTheSameOrder(t *testing.T) {
 	t.Parallel()

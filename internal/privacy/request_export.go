@@ -141,12 +141,8 @@ func (s *Service) ExportRequest(ctx context.Context, request uuid.UUID) (e Expor
 	if e.File, err = s.writeExport(ctx, r.ID, ids, e.Passphrase); err != nil {
 		return Exported{}, err
 	}
-	replaced, err := s.attachExport(ctx, r.ID, ids, e.File, before)
-	if err != nil {
+	if err := s.attachExport(ctx, r.ID, ids, e.File, before); err != nil {
 		return Exported{}, errors.Join(err, s.files.Delete(context.WithoutCancel(ctx), e.File))
-	}
-	if replaced != nil {
-		s.files.Delete(context.WithoutCancel(ctx), *replaced) //nolint:errcheck // the file expires if this fails
 	}
 	return e, nil
 }
@@ -228,12 +224,12 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	return nil
 }
 
-// attachExport records the file of a request's export, and returns the earlier file. The file contains the given
+// attachExport records the file of a request's export, and deletes the earlier file. The file contains the given
 // leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
 // attachExport, and then deletes the file, or is noticed here.
-func (s *Service) attachExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64) (replaced *uuid.UUID, err error) {
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		now, err := lockRequest(tx, request)
+func (s *Service) attachExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		now, err := lockWithExport(tx, request)
 		if err != nil {
 			return err
 		}
@@ -249,10 +245,26 @@ func (s *Service) attachExport(ctx context.Context, request uuid.UUID, ids []uui
 		if left, err := leadsOf(tx, request); err != nil || !slices.Equal(left, ids) {
 			return cmp.Or(err, error(errLeadsChanged))
 		}
-		replaced = now.FileID
-		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error
+		if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error; err != nil {
+			return err
+		}
+		return deleteExport(tx, now.FileID)
 	})
-	return replaced, err
+}
+
+// lockWithExport locks the file of a request's export, if there is one, and then the request.
+func lockWithExport(tx *gorm.DB, request uuid.UUID) (models.PrivacyRequest, error) {
+	err := tx.Exec(`SELECT FROM files WHERE id = (SELECT file_id FROM privacy_requests WHERE id = ?) FOR UPDATE`, request).Error
+	if err != nil {
+		return models.PrivacyRequest{}, err
+	}
+	return lockRequest(tx, request)
+}
+
+// deleteExport deletes the file of an export, unless file is nil. If the file is still the export of a request, the
+// request then has none.
+func deleteExport(tx *gorm.DB, file *uuid.UUID) error {
+	return tx.Exec(`DELETE FROM files WHERE id = ?`, file).Error
 }
 
 // lastErasure returns the sequence number of the last journal entry with a lead of a request, or 0.

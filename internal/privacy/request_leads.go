@@ -267,9 +267,8 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 func (s *Service) changeLeads(
 	ctx context.Context, request uuid.UUID, action string, ids []uuid.UUID, after map[string]any, change func(tx *gorm.DB) error,
 ) error {
-	var export *uuid.UUID
-	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		r, err := lockRequest(tx, request)
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		r, err := lockWithExport(tx, request)
 		switch {
 		case err != nil:
 			return err
@@ -282,17 +281,11 @@ func (s *Service) changeLeads(
 		if err := change(tx); err != nil {
 			return err
 		}
-		if export = r.FileID; export != nil {
-			if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": nil}).Error; err != nil {
-				return err
-			}
+		if err := deleteExport(tx, r.FileID); err != nil {
+			return err
 		}
 		return s.logLeads(tx, request, action, ids, after)
 	})
-	if err == nil && export != nil {
-		err = s.files.Delete(ctx, *export)
-	}
-	return err
 }
 
 // hasErased reports whether a request has erased leads.

@@ -459,6 +459,37 @@ func TestRequestTellsPeopleApart(t *testing.T) {
 	}
 }
 
+// A file that is no longer the export of a request is deleted together with its reference, or neither is.
+func TestReplacedExportsAreDeleted(t *testing.T) {
+	r := newRig(t).withRevealsPerDay(100)
+	ctx := t.Context()
+	ann, bob := r.deliver(t, contact), r.deliver(t, otherContact)
+	request := r.requestFor(t, models.RequestAccess, ann, bob)
+	if _, err := r.ExportRequest(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	old := r.exportFile(t, request)
+	reject := `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.id = '` + old.String() + `') EXECUTE FUNCTION reject_change()`
+	r.DB.Exec(t, reject)
+	if _, err := r.ExportRequest(ctx, request); err == nil {
+		t.Error("exported again although the old file cannot be deleted")
+	}
+	if err := r.RemoveLeads(ctx, request, []uuid.UUID{bob}); err == nil {
+		t.Error("a lead was removed although the export cannot be deleted")
+	}
+	files := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`) }
+	if _, found := r.state(t, request); files() != 1 || found.FileID == nil || *found.FileID != old || found.Leads != 2 {
+		t.Errorf("got %d files and %+v", files(), found)
+	}
+	r.DB.Exec(t, `DROP TRIGGER files_stay ON files`)
+	if _, err := r.ExportRequest(ctx, request); err != nil || files() != 1 || r.exportFile(t, request) == old {
+		t.Errorf("exported again: got %d files, %v", files(), err)
+	}
+	if err := r.RemoveLeads(ctx, request, []uuid.UUID{bob}); err != nil || files() != 0 {
+		t.Errorf("removed: got %d files, %v", files(), err)
+	}
+}
+
 // Removed leads are neither exported nor erased. A prepared export that contains them is deleted.
 func TestRemoveLeads(t *testing.T) {
 	r := newRig(t)

@@ -428,22 +428,6 @@ func TestAccessRequest(t *testing.T) {
 	}
 }
 
-// If the file of an earlier export cannot be deleted, the new export and its passphrase are not lost.
-func TestExportAgainWhileFilesCannotBeDeleted(t *testing.T) {
-	r := newRig(t)
-	r.deliver(t, contact)
-	request := r.request(t, models.RequestAccess)
-	if _, err := r.ExportRequest(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	r.DB.Exec(t, `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION reject_change()`)
-	passphrase, err := r.ExportRequest(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.download(t, request, passphrase)
-}
-
 // If a lead cannot be decrypted, nothing is exported, and the request stays open.
 // An export states the retention periods in effect for the countries of its leads. Configured periods that were
 // not accepted are not in effect.
