@@ -71,6 +71,8 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 		"/privacy/requests/{id}/identity",
 		"/privacy/requests/{id}/identity",
 		"/privacy/requests/{id}/leads.csv",
+		"/privacy/requests/{id}/remove",
+		"/privacy/requests/{id}/remove",
 		"/reconciliation/{id}/lines.csv",
 	}
 	if paths := closed(); !slices.Equal(paths, want) {

@@ -3,6 +3,9 @@
 -- without the columns store empty values in them.
 
 -- +goose Up
+ALTER TABLE privacy_requests ADD COLUMN email_searched boolean NOT NULL DEFAULT false, ADD COLUMN phone_searched boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN privacy_requests.email_searched IS 'Whether leads with an email address were searched for, which is not stored.';
+COMMENT ON COLUMN privacy_requests.phone_searched IS 'The same for a phone number.';
 ALTER TABLE privacy_request_leads
     ADD COLUMN matched        text    NOT NULL DEFAULT '' CONSTRAINT privacy_request_leads_matched_known CHECK (matched IN ('', 'email', 'phone', 'both', 'id')),
     ADD COLUMN email_number   integer NOT NULL DEFAULT 0,
@@ -20,7 +23,7 @@ COMMENT ON COLUMN privacy_request_leads.exception_note IS 'Must not identify the
 COMMENT ON COLUMN privacy_request_leads.erased IS 'Whether this request erased the lead, or it was erased in another way after the request was received, so that its partner must be notified.';
 CREATE INDEX privacy_request_leads_erased ON privacy_request_leads (lead_id) WHERE erased;
 UPDATE privacy_request_leads l SET erased = true FROM privacy_requests r WHERE r.id = l.request_id AND r.outcome = 'erased';
-GRANT UPDATE (erased) ON privacy_request_leads TO pingpost_app;
+GRANT UPDATE (erased, email_number, phone_number) ON privacy_request_leads TO pingpost_app;
 
 CREATE TABLE daily_access (
     staff_id uuid    CONSTRAINT daily_access_staff_fkey REFERENCES staff, -- null on the command line
@@ -37,6 +40,7 @@ GRANT SELECT, INSERT, DELETE, UPDATE (reveals, lookups) ON daily_access TO pingp
 
 -- +goose Down
 DROP TABLE daily_access;
-REVOKE UPDATE (erased) ON privacy_request_leads FROM pingpost_app;
+REVOKE UPDATE (erased, email_number, phone_number) ON privacy_request_leads FROM pingpost_app;
+ALTER TABLE privacy_requests DROP COLUMN email_searched, DROP COLUMN phone_searched;
 ALTER TABLE privacy_request_leads DROP COLUMN matched, DROP COLUMN email_number, DROP COLUMN phone_number,
     DROP COLUMN exception, DROP COLUMN exception_note, DROP COLUMN erased;

@@ -118,7 +118,7 @@ var updatable = map[string]string{
 	"leads":           "email_digest phone_digest",
 	"lead_keys":       "wrapped_key key_wrapper key_version body_digest answered_key",
 
-	"privacy_request_leads": "erased",
+	"privacy_request_leads": "email_number phone_number erased",
 	"daily_access":          "reveals lookups",
 
 	"jobs":            "state phase done total failure attempt river_job_id started_at heartbeat_at ended_at",

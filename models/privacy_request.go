@@ -98,6 +98,8 @@ type PrivacyRequest struct {
 	ClosedAt        *time.Time
 	FileID          *uuid.UUID // the latest export, while it is stored
 	NoticesDue      bool       // after an erasure, until the notices for all partners are recorded
+	EmailSearched   bool       // an email address was searched for when the request was created
+	PhoneSearched   bool       // the same for a phone number
 }
 
 // LeadMatch is how a lead was found for a privacy request.

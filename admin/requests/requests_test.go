@@ -145,6 +145,31 @@ func TestLeadsOfOtherPeople(t *testing.T) {
 	r.CheckAuditLog(t)
 }
 
+// The form for removing leads lists some. The IDs of the others can be typed.
+func TestRemoveFromManyLeads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.create(t, "access")
+	if p := r.officer.Get(t, at+"/remove"); strings.Contains(p.Body, `name="more"`) {
+		t.Error("the form asks for other leads, although there are none")
+	}
+	request, err := id.Parse(id.PrivacyRequest, strings.TrimPrefix(at, "/privacy/requests/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Exec(t, `INSERT INTO privacy_request_leads (request_id, lead_id, partner_id)
+		SELECT $1, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $2 FROM generate_series(1, 60) n`, request, r.Harbour().ID)
+	unlisted, unknown := id.Format(id.Lead, uuid.MustParse("00000000-0000-7000-8000-000000000001")), id.Format(id.Lead, uuid.New())
+	p := r.officer.Get(t, at+"/remove")
+	p.Expect(t, "the form", http.StatusOK, `name="more"`, `value="`+r.lead+`"`)
+	if strings.Contains(p.Body, unlisted) {
+		t.Error("the form lists all leads")
+	}
+	r.officer.Post(t, at+"/remove", url.Values{"more": {unknown}}).Expect(t, "an unknown lead", http.StatusUnprocessableEntity, `data-error="leads"`, unknown)
+	r.officer.Post(t, at+"/remove", url.Values{"leads": {r.lead}, "more": {unlisted + " " + r.lead}}).ExpectRedirect(t, at)
+	r.officer.Get(t, at).Expect(t, "removed", http.StatusOK, `data-leads="59"`)
+}
+
 // The warning before the daily limit of searches does not count as the submission of the form.
 func TestNewRequestAtWarning(t *testing.T) {
 	t.Parallel()

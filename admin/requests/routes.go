@@ -39,12 +39,11 @@ func (h *Handlers) Routes() []web.Route {
 	}
 	for _, s := range h.steps() {
 		path := one + "/" + s.name
-		erasable := s.name == "identity" // the form contains the note
 		all = append(all,
-			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Erasable: erasable, Handle: s.page},
+			web.Route{Method: http.MethodGet, Path: path, Needs: web.WriteRequests, Erasable: s.erasable, Handle: s.page},
 			web.Route{
 				Method: http.MethodPost, Path: path, Needs: web.WriteRequests,
-				Form: path, Saves: s.saves, Erasable: erasable, Handle: s.submit,
+				Form: path, Saves: s.saves, Erasable: s.erasable, Handle: s.submit,
 			})
 	}
 	return all

@@ -26,16 +26,18 @@ type step struct {
 	title  string
 	stepUp web.StepUpRule
 	saves  []string // for Route.Saves
-	show   func(view.StepView) templ.Component
-	fill   func(k *web.Request, r privacy.Request, v *view.StepView) error
-	do     func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
+	// erasable is for Route.Erasable.
+	erasable bool
+	show     func(view.StepView) templ.Component
+	fill     func(k *web.Request, r privacy.Request, v *view.StepView) error
+	do       func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
 }
 
 func (h *Handlers) steps() []*step {
 	return []*step{
 		{
 			h: h, name: "identity",
-			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"},
+			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"}, erasable: true, // the form contains the note
 			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
 				for _, one := range privacy.IdentityChecks {
 					v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
@@ -54,11 +56,11 @@ func (h *Handlers) steps() []*step {
 		},
 		{
 			h: h, name: "add",
-			title: "Add leads", show: view.AddLeads, fill: fillAdd, do: addLeads,
+			title: "Add leads", show: view.AddLeads, fill: fillAdd, do: addLeads, saves: []string{"leads", "exception"},
 		},
 		{
 			h: h, name: "remove",
-			title: "Remove leads", show: view.RemoveLeads, fill: h.fillRemove, do: removeLeads,
+			title: "Remove leads", show: view.RemoveLeads, fill: h.fillRemove, do: removeLeads, saves: []string{"leads", "more"}, erasable: true,
 		},
 		{
 			h: h, name: "erase",
@@ -119,12 +121,13 @@ func addLeads(ctx context.Context, s *privacy.Service, k *web.Request, request u
 	return s.AddLeads(ctx, request, privacy.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
 }
 
-// fillRemove offers the leads that the page of the request lists.
+// fillRemove offers the leads that the page of the request lists. If there are more, the user can type their ids.
 func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepView) error {
 	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
 	if err != nil {
 		return err
 	}
+	v.More, v.LeadIDs = r.Leads > len(rows), k.R.PostForm.Get("more")
 	for _, l := range rows {
 		lead := id.Format(id.Lead, l.LeadID)
 		label := lead
@@ -143,7 +146,8 @@ func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepVie
 }
 
 func removeLeads(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
-	ids, err := leadIDs(strings.Join(k.R.PostForm["leads"], " "))
+	f := k.R.PostForm
+	ids, err := leadIDs(strings.Join(f["leads"], " ") + " " + f.Get("more"))
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (s *Service) CreateRequest(ctx context.Context, n NewRequest) (r models.Pri
 	}
 	r = models.PrivacyRequest{
 		ID: id.New(now), Kind: n.Kind, Law: n.Law, Reference: n.Reference, ReceivedOn: n.ReceivedOn, DueOn: due,
-		CreatedBy: s.by.Name, CreatedAt: now,
+		CreatedBy: s.by.Name, CreatedAt: now, EmailSearched: n.Person.Email != "", PhoneSearched: n.Person.Phone != "",
 	}
 	for i := range rows {
 		rows[i].RequestID = r.ID

@@ -137,7 +137,7 @@ func describeMatches(searched leads.PersonDigests, all []leads.PersonLead) []mod
 }
 
 // numberDigests returns a number for each digest, or 0 if it is nil. Equal digests have the same number. All searched
-// digests have the number 1. If there are none, the most frequent digest has the number 1.
+// digests have the number 1. If searched is nil, the most frequent digest has the number 1.
 func numberDigests(searched, digests [][]byte) []int {
 	frequency := map[string]int{}
 	var distinct []string
@@ -151,8 +151,11 @@ func numberDigests(searched, digests [][]byte) []int {
 	}
 	slices.SortStableFunc(distinct, func(a, b string) int { return cmp.Compare(frequency[b], frequency[a]) })
 	numbers, next := map[string]int{}, 1
+	if searched != nil {
+		next = 2
+	}
 	for _, d := range searched {
-		numbers[string(d)], next = 1, 2
+		numbers[string(d)] = 1
 	}
 	for _, d := range distinct {
 		if numbers[d] == 0 {
@@ -165,6 +168,54 @@ func numberDigests(searched, digests [][]byte) []int {
 		all[i] = numbers[string(d)]
 	}
 	return all
+}
+
+// comparedLead is a lead of a request with its lookup digests.
+type comparedLead struct {
+	models.PrivacyRequestLead
+	EmailDigest, PhoneDigest []byte
+}
+
+// compareAgain compares the leads of a request again, after leads were added or removed. The digests that were searched
+// for are not stored, but the leads that had them have the number 1. If none were, an added lead is not preferred.
+func compareAgain(tx *gorm.DB, r models.PrivacyRequest) error {
+	var all []comparedLead
+	err := tx.Raw(`SELECT r.*, l.email_digest, l.phone_digest FROM privacy_request_leads r JOIN leads l ON l.id = r.lead_id
+		WHERE request_id = ? ORDER BY exception <> '', lead_id DESC`, r.ID).Scan(&all).Error
+	if err != nil {
+		return err
+	}
+	emailDigests, phoneDigests := make([][]byte, len(all)), make([][]byte, len(all))
+	emails, phones := make([]int, len(all)), make([]int, len(all))
+	for i, l := range all {
+		emailDigests[i], phoneDigests[i], emails[i], phones[i] = l.EmailDigest, l.PhoneDigest, l.EmailNumber, l.PhoneNumber
+	}
+	emails, phones = numberAgain(r.EmailSearched, emailDigests, emails), numberAgain(r.PhoneSearched, phoneDigests, phones)
+	for i, l := range all {
+		if l.EmailNumber == emails[i] && l.PhoneNumber == phones[i] {
+			continue
+		}
+		err := tx.Model(&models.PrivacyRequestLead{RequestID: r.ID, LeadID: l.LeadID}).
+			Updates(map[string]any{"email_number": emails[i], "phone_number": phones[i]}).Error
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numberAgain is like numberDigests. If the identifier was searched for, the digests with the number 1 keep it.
+func numberAgain(searched bool, digests [][]byte, numbers []int) []int {
+	if !searched {
+		return numberDigests(nil, digests)
+	}
+	found := [][]byte{}
+	for i, d := range digests {
+		if d != nil && numbers[i] == 1 {
+			found = append(found, d)
+		}
+	}
+	return numberDigests(found, digests)
 }
 
 // RequestLeads returns at most limit leads of a request: first those with a different email address or phone number than
@@ -254,16 +305,21 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 		return invalid("leads", apperr.Required, "Choose the leads to remove.")
 	}
 	return s.changeLeads(ctx, request, "privacy_request.remove_leads", ids, map[string]any{}, func(tx *gorm.DB) error {
-		q := tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{})
-		if q.Error == nil && q.RowsAffected != int64(len(ids)) {
-			return errLeadsChanged
+		known, err := leadsOf(tx, request)
+		if err != nil {
+			return err
 		}
-		return q.Error
+		for _, lead := range ids {
+			if _, found := slices.BinarySearchFunc(known, lead, id.Compare); !found {
+				return invalid("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
+			}
+		}
+		return tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{}).Error
 	})
 }
 
-// changeLeads changes which leads an open request has, and records their ids in the audit log. It deletes a prepared
-// export, because its leads are no longer those of the request.
+// changeLeads changes which leads an open request has, compares all of them again, and records the ids of the changed
+// ones in the audit log. It deletes a prepared export, because its leads are no longer those of the request.
 func (s *Service) changeLeads(
 	ctx context.Context, request uuid.UUID, action string, ids []uuid.UUID, after map[string]any, change func(tx *gorm.DB) error,
 ) error {
@@ -279,6 +335,9 @@ func (s *Service) changeLeads(
 			return cmp.Or(err, error(errLeadsFixed))
 		}
 		if err := change(tx); err != nil {
+			return err
+		}
+		if err := compareAgain(tx, r); err != nil {
 			return err
 		}
 		if err := deleteExport(tx, r.FileID); err != nil {
