@@ -322,15 +322,26 @@ func TestReplayAsksAboutUnknownHolds(t *testing.T) {
 	}
 }
 
-// countingJournal counts the checks of the journal.
+// countingJournal counts the checks of the journal. While it is slow, they wait until it is released.
 type countingJournal struct {
 	journal.Store
 	checks atomic.Int64
+	slow   atomic.Pointer[chan struct{}]
 }
 
 func (c *countingJournal) Last(ctx context.Context, after int64) (int64, error) {
 	c.checks.Add(1)
+	if release := c.slow.Load(); release != nil {
+		<-*release
+	}
 	return c.Store.Last(ctx, after)
+}
+
+// delay makes the checks of the journal wait until release is called.
+func (c *countingJournal) delay() (release func()) {
+	wait := make(chan struct{})
+	c.slow.Store(&wait)
+	return func() { c.slow.Store(nil); close(wait) }
 }
 
 // Many pages at once cost one check of the journal, which is repeated after a few seconds. If it fails, data is
@@ -346,9 +357,7 @@ func TestCheckReadable(t *testing.T) {
 		for range 20 {
 			page := s.By(r.user)
 			pages.Go(func() {
-				gone, cancel := context.WithCancel(context.Background())
-				cancel() // the result does not depend on the client
-				if err := page.CheckReadable(gone); rejection(err) != want {
+				if err := page.CheckReadable(t.Context()); rejection(err) != want {
 					t.Errorf("got %s, want %s", rejection(err), want)
 				}
 			})
@@ -366,6 +375,27 @@ func TestCheckReadable(t *testing.T) {
 	load("unavailable journal_unavailable", 1)
 	must(t, os.Rename(r.folder+".gone", r.folder))
 	load("unavailable journal_unavailable", 0)
+
+	const unavailable = "unavailable journal_unavailable"
+	release, before := j.delay(), j.checks.Load()
 	r.Time.Advance(5 * time.Second)
-	load("<nil>", 1)
+	for range 3 { // while the failed check is repeated, pages get its error at once
+		if err := s.CheckReadable(t.Context()); rejection(err) != unavailable {
+			t.Errorf("got %s, want %s", rejection(err), unavailable)
+		}
+	}
+	release()
+	testkit.Eventually(t, 10*time.Second, "data is readable again", func() bool { return s.CheckReadable(t.Context()) == nil })
+	if n := j.checks.Load() - before; n != 1 {
+		t.Errorf("got %d checks, want 1", n)
+	}
+
+	release = j.delay()
+	defer release()
+	r.Time.Advance(5 * time.Second)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel() // a client that is gone does not wait
+	if err := s.CheckReadable(gone); rejection(err) != unavailable {
+		t.Errorf("got %s, want %s", rejection(err), unavailable)
+	}
 }
