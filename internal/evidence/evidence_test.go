@@ -589,22 +589,23 @@ func TestCreateListsExports(t *testing.T) {
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
 	users := r.Service.Privacy.By(r.user)
-	export := func(leadIDs ...uuid.UUID) uuid.UUID {
+	export := func(leadIDs ...uuid.UUID) (request, file uuid.UUID) {
 		t.Helper()
-		request, err := users.CreateRequest(t.Context(), privacy.NewRequest{
+		created, err := users.CreateRequest(t.Context(), privacy.NewRequest{
 			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs, Identity: privacy.Identity{Check: models.IdentityReply},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := users.ExportRequest(t.Context(), request.ID); err != nil {
+		exported, err := users.ExportRequest(t.Context(), created.ID)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return request.ID
+		return created.ID, exported.File
 	}
 	export(other)
-	request := export(lead)
-	archive, err := users.OpenExport(t.Context(), request, uuid.Nil)
+	request, file := export(lead)
+	archive, err := users.OpenExport(t.Context(), request, file)
 	if err != nil {
 		t.Fatal(err)
 	}

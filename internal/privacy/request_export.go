@@ -344,9 +344,8 @@ func writeJSON(w io.Writer, data personalData) error {
 }
 
 // OpenExport opens the ZIP archive with the latest export of a request, and records it in the audit log. When the
-// archive has been sent, the caller calls RecordDownload. If file is not uuid.Nil, it must be that file. It returns
-// a Conflict error if there is no file or another file,
-// and a NotFound error if the file has expired.
+// archive has been sent, the caller calls RecordDownload. It returns a Conflict error if there is no export or if file
+// is not the latest one, and a NotFound error if the file has expired.
 func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.ReadCloser, error) {
 	if err := s.CheckJournal(ctx); err != nil {
 		return nil, err
@@ -358,7 +357,7 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 	if r.FileID == nil {
 		return nil, apperr.New(apperr.Conflict, "no_export", "There is no export of this request, or its file was deleted. Export the data again.")
 	}
-	if file != uuid.Nil && file != *r.FileID {
+	if file != *r.FileID {
 		return nil, apperr.New(apperr.Conflict, "export_replaced", "The data was exported again after this passphrase was shown. Export it once more to get a file and its passphrase.")
 	}
 	archive, err := s.files.Open(ctx, *r.FileID)

@@ -56,7 +56,15 @@ func (r rig) ExportRequest(ctx context.Context, request uuid.UUID) (string, erro
 
 // OpenExport opens the latest export of a request.
 func (r rig) OpenExport(ctx context.Context, request uuid.UUID) (io.ReadCloser, error) {
-	return r.Service.OpenExport(ctx, request, uuid.Nil)
+	found, err := r.Request(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	var latest uuid.UUID
+	if found.FileID != nil {
+		latest = *found.FileID
+	}
+	return r.Service.OpenExport(ctx, request, latest)
 }
 
 func (r rig) state(t *testing.T, request uuid.UUID) (outcome string, found privacy.Request) {
