@@ -48,7 +48,8 @@ func isOptOut(law models.PrivacyLaw, kind models.PrivacyRequestKind) bool {
 }
 
 // Deadline returns the day on which a request is due by law. The GDPR and the UK GDPR allow a month (article
-// 12(3)), and the CCPA allows 45 days (section 1798.130(a)(2)). For a complaint, the authority sets the deadline.
+// 12(3)). A withdrawal of consent takes effect at once, and the month is for its confirmation. The CCPA allows
+// 45 days (section 1798.130(a)(2)). For a complaint, the authority sets the deadline.
 func Deadline(law models.PrivacyLaw, kind models.PrivacyRequestKind, received time.Time) time.Time {
 	switch {
 	case isOptOut(law, kind):
@@ -60,10 +61,10 @@ func Deadline(law models.PrivacyLaw, kind models.PrivacyRequestKind, received ti
 }
 
 // ExtendedDeadline returns the day on which a request is due after an extension. ok is false if the law allows
-// no extension. For a complaint, the authority extends the deadline.
+// no extension, as for a withdrawal of consent. For a complaint, the authority extends the deadline.
 func ExtendedDeadline(law models.PrivacyLaw, kind models.PrivacyRequestKind, received time.Time) (due time.Time, ok bool) {
 	switch {
-	case kind == models.RequestComplaint || isOptOut(law, kind):
+	case kind == models.RequestComplaint || kind == models.RequestWithdrawal || isOptOut(law, kind):
 		return due, false
 	case law == models.LawCCPA:
 		return received.AddDate(0, 0, 90), true

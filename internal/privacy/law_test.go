@@ -24,7 +24,7 @@ func TestDeadlinesByLaw(t *testing.T) {
 		{models.LawGDPR, models.RequestAccess, "2026-01-31", "2026-02-28", "2026-04-30"},
 		{models.LawGDPR, models.RequestObjection, "2028-01-31", "2028-02-29", "2028-04-30"},
 		{models.LawUKGDPR, models.RequestRectification, "2026-03-31", "2026-04-30", "2026-06-30"},
-		{models.LawUKGDPR, models.RequestWithdrawal, "2026-11-30", "2026-12-30", "2027-02-28"},
+		{models.LawUKGDPR, models.RequestWithdrawal, "2026-11-30", "2026-12-30", ""},
 		{models.LawCCPA, models.RequestErasure, "2026-01-31", "2026-03-17", "2026-05-01"},
 		{models.LawCCPA, models.RequestRectification, "2026-11-26", "2027-01-10", "2027-02-24"},
 		{models.LawCCPA, models.RequestObjection, "2026-11-26", "2026-12-17", ""}, // 15 business days
@@ -172,17 +172,20 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-func TestOptOutsCannotBeExtended(t *testing.T) {
+// Opt-outs and withdrawals of consent cannot be extended.
+func TestRequestsWithoutExtension(t *testing.T) {
 	r := newRig(t)
 	lead := r.deliver(t, contact)
-	created, err := r.CreateRequest(t.Context(), privacy.NewRequest{
-		Kind: models.RequestObjection, Law: models.LawCCPA, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Extend(t.Context(), created.ID, privacy.Extension{Reason: "many"}); rejection(err) != "conflict no_extension" {
-		t.Errorf("got %v", err)
+	for law, kind := range map[models.PrivacyLaw]models.PrivacyRequestKind{
+		models.LawCCPA: models.RequestObjection, models.LawGDPR: models.RequestWithdrawal, models.LawUKGDPR: models.RequestWithdrawal,
+	} {
+		created, err := r.CreateRequest(t.Context(), privacy.NewRequest{Kind: kind, Law: law, ReceivedOn: r.day(0), Leads: []uuid.UUID{lead}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Extend(t.Context(), created.ID, privacy.Extension{Reason: "many"}); rejection(err) != "conflict no_extension" {
+			t.Errorf("%s: got %v", law, err)
+		}
 	}
 }
 
