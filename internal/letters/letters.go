@@ -21,7 +21,7 @@ const (
 	Acknowledge Name = "acknowledge" // the request was received
 	Extend      Name = "extend"      // the deadline was extended
 	Reject      Name = "reject"      // the request was rejected
-	Done        Name = "done"        // the request was answered
+	Done        Name = "done"        // the request was answered, or some of its leads were erased
 )
 
 // Names lists the letters.
@@ -42,8 +42,9 @@ type Fields struct {
 	DueOn      string // the current deadline
 	Reason     string // for the extension
 	Ground     string // for the rejection
+	Note       string // what staff did, if the outcome is "done"
 	Outcome    string // "exported", "erased", AlreadyErased, "done", "nothing_found" or "rejected"; "" while the request is open
-	// PartlyErased means that leads were erased before the request was rejected for the others.
+	// PartlyErased means that some leads were erased, but not the others.
 	PartlyErased bool
 	Controller   string // the setting privacy.controller
 }
@@ -111,7 +112,7 @@ func (l *Letters) check() error {
 		for _, f.Law = range []string{"gdpr", "uk_gdpr", "ccpa"} {
 			for _, f.Outcome = range []string{"", "exported", "erased", AlreadyErased, "done", "nothing_found", "rejected"} {
 				for _, optional := range []string{"", "text"} {
-					f.Reference, f.Reason, f.Ground, f.Controller = optional, optional, optional, optional
+					f.Reference, f.Reason, f.Ground, f.Note, f.Controller = optional, optional, optional, optional, optional
 					f.PartlyErased = optional != ""
 					for _, name := range Names {
 						if err := l.execute(io.Discard, name, f); err != nil {

@@ -239,6 +239,19 @@ func TestLettersByState(t *testing.T) {
 		}
 	}
 	check(first, "UK GDPR: the data is accurate and complete (article 16)", letters.Reject)
-	check(second, "[describe what was done]", letters.Done)
+	check(second, "buyers informed", letters.Done)
 	check(third, "")
+
+	held := r.deliver(t, contact)
+	place(t, r.Service, held, false)
+	partly := r.requestFor(t, models.RequestErasure, lead, held)
+	check(partly, "", letters.Acknowledge)
+	if err := r.EraseRequest(ctx, partly); err != nil {
+		t.Fatal(err)
+	}
+	check(partly, "some of your personal data", letters.Acknowledge, letters.Done)
+	if err := r.Close(ctx, partly, privacy.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims, Note: "case 9"}); err != nil {
+		t.Fatal(err)
+	}
+	check(partly, "some of your personal data", letters.Reject)
 }

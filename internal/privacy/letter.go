@@ -25,7 +25,7 @@ func (s *Service) Letters(r Request) (all []Letter, err error) {
 		templates = letters.Builtin()
 	}
 	fields := s.letterFields(r)
-	for _, name := range lettersFor(r.PrivacyRequest) {
+	for _, name := range lettersFor(r) {
 		text, err := templates.Write(name, fields)
 		if err != nil {
 			return nil, err
@@ -35,13 +35,16 @@ func (s *Service) Letters(r Request) (all []Letter, err error) {
 	return all, nil
 }
 
-func lettersFor(r models.PrivacyRequest) (names []letters.Name) {
+func lettersFor(r Request) (names []letters.Name) {
 	switch {
 	case r.Kind == models.RequestComplaint:
 	case r.Outcome == nil:
 		names = append(names, letters.Acknowledge)
 		if r.ExtendedAt != nil {
 			names = append(names, letters.Extend)
+		}
+		if r.partlyErased() {
+			names = append(names, letters.Done)
 		}
 	case *r.Outcome == models.OutcomeRejected:
 		names = append(names, letters.Reject)
@@ -55,12 +58,15 @@ func (s *Service) letterFields(r Request) letters.Fields {
 	f := letters.Fields{
 		Request: RequestID(r.ID), Reference: r.Reference, Kind: string(r.Kind), Subject: RequestKinds.Label(r.Kind),
 		Law: string(r.Law), LawName: Laws.Label(r.Law), ReceivedOn: letterDate(r.ReceivedOn), DueOn: letterDate(r.DueOn),
-		Reason: r.ExtensionReason, Ground: RejectionGroundLabel(r.PrivacyRequest), Controller: s.settings.Controller, PartlyErased: r.Own > 0 && r.Left() > 0,
+		Reason: r.ExtensionReason, Ground: RejectionGroundLabel(r.PrivacyRequest), Controller: s.settings.Controller, PartlyErased: r.partlyErased(),
 	}
 	switch {
 	case r.Outcome == nil:
 	case *r.Outcome == models.OutcomeNothingFound && r.Leads > 0:
 		f.Outcome = letters.AlreadyErased
+	case *r.Outcome == models.OutcomeDone:
+		f.Note = r.OutcomeNote
+		fallthrough
 	default:
 		f.Outcome = string(*r.Outcome)
 	}

@@ -176,6 +176,9 @@ func (r Request) Open() bool { return r.Outcome == nil || r.ToNotify > 0 }
 // HasErased reports whether there are leads whose erasure concerns their partners.
 func (r Request) HasErased() bool { return r.Own > 0 }
 
+// partlyErased reports whether some leads were erased, but not the others.
+func (r Request) partlyErased() bool { return r.Own > 0 && r.Left() > 0 }
+
 // AlreadyErased reports whether all leads were erased, or are being erased, for another reason than this request.
 func (r Request) AlreadyErased() bool {
 	return r.Leads > 0 && r.Erased+r.Pending == r.Leads && r.Own == 0
