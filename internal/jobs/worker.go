@@ -42,8 +42,8 @@ const (
 	// searchEvery is how often a node looks for jobs whose worker has died.
 	searchEvery = 5 * time.Second
 
-	// endTimeout is the maximum time for recording the result of an attempt. It is shorter than
-	// stopTimeout, so that workers can still record results while their node stops.
+	// endTimeout is the maximum time for recording the start or the result of an attempt. It is shorter
+	// than stopTimeout, so that workers can still record results while their node stops.
 	endTimeout = 5 * time.Second
 	// stopTimeout is how long a stopping node waits for its workers.
 	stopTimeout = 20 * time.Second
@@ -107,7 +107,12 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 
 // claim marks a job as running and returns a Run for it. It returns ErrSuperseded if the job has ended,
 // if the job belongs to another River job, or if another worker is still running the job.
+//
+// It does not end with ctx: if the node stopped before the response arrives, it would be unknown whether the job is
+// marked, and then it would wait until it is rescued.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
 	now := q.clock.Now()
 	var w models.Job
 	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE jobs SET state = 'running', attempt = ?, heartbeat_at = ?, started_at = coalesce(started_at, ?)

@@ -117,6 +117,36 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 	s.awaitState(t, w, models.JobDone)
 }
 
+// If a node stops while it claims a job, the job is available again at once.
+func TestNodeStopsWhileJobIsClaimed(t *testing.T) {
+	t.Parallel()
+	s := newLineQueue(t)
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	w := s.enqueue(t, uuid.Nil)
+	other := testkit.Connect(t, s.db.AppURL)
+	for _, sql := range []string{`BEGIN`, `SELECT FROM jobs FOR UPDATE`} {
+		if _, err := other.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := startQueue(t, s.Queue)
+	testkit.Eventually(t, soon, "the claim waits for the lock", func() bool {
+		return testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE jobs%')`)
+	})
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	if _, err := other.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	<-stopped
+	if w = s.get(t, w); w.State != models.JobWaiting || w.Attempt != 0 || s.jobState(t, *w.RiverJobID) != "available" {
+		t.Errorf("got state %s, attempt %d and the River job %s, want waiting, 0 and available", w.State, w.Attempt, s.jobState(t, *w.RiverJobID))
+	}
+}
+
 // blockingHandler runs jobs that wait until release is closed.
 type blockingHandler struct {
 	begun   chan struct{}
