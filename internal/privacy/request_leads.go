@@ -180,7 +180,7 @@ type comparedLead struct {
 // for are not stored, but the leads that had them have the number 1. If none were, an added lead is not preferred.
 func compareAgain(tx *gorm.DB, r models.PrivacyRequest) error {
 	var all []comparedLead
-	err := tx.Raw(`SELECT r.*, l.email_digest, l.phone_digest FROM privacy_request_leads r JOIN leads l ON l.id = r.lead_id
+	err := tx.Raw(`SELECT `+postgres.Columns[models.PrivacyRequestLead]("r")+`, l.email_digest, l.phone_digest FROM privacy_request_leads r JOIN leads l ON l.id = r.lead_id
 		WHERE request_id = ? ORDER BY exception <> '', lead_id DESC`, r.ID).Scan(&all).Error
 	if err != nil {
 		return err
