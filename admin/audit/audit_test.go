@@ -110,13 +110,15 @@ func TestAuditShowsReadableAreas(t *testing.T) {
 	log("partner.prices", "partner", harbour)
 	log("partner.status", "partner", harbour)
 	log("lead.reveal", "lead", harbour)
+	log("lead.export", "lead", harbour)
+	log("lead.download", "lead", harbour)
 	log("hold.place", "lead", harbour)
 	log("staff.roles", "staff", uuid.Nil)
 	log("keys.rewrap", "keys", uuid.Nil)
 	log("future.action", "future", uuid.Nil)
 	everything := []string{
-		"future.action", "hold.place", "keys.rewrap", "lead.reveal", "ledger.adjust", "partner.prices", "partner.status", "payout_run.prepared",
-		"privacy_request.export", "return.accept", "staff.roles",
+		"future.action", "hold.place", "keys.rewrap", "lead.download", "lead.export", "lead.reveal", "ledger.adjust", "partner.prices",
+		"partner.status", "payout_run.prepared", "privacy_request.export", "return.accept", "staff.roles",
 	}
 	for user, want := range map[string][]string{
 		"auditor@example.com":         everything,
@@ -149,7 +151,7 @@ func TestAuditShowsReadableAreas(t *testing.T) {
 		}
 		var ofPartner []string
 		for _, action := range want {
-			if slices.Contains([]string{"hold.place", "lead.reveal", "ledger.adjust", "partner.prices", "partner.status"}, action) {
+			if slices.Contains([]string{"hold.place", "lead.download", "lead.export", "lead.reveal", "ledger.adjust", "partner.prices", "partner.status"}, action) {
 				ofPartner = append(ofPartner, action)
 			}
 		}

@@ -29,6 +29,8 @@ var areas = []struct {
 	{"secret", "", "partners"},
 	{"rate_card", "", "pricing"},
 	{"lead", "hold.", "retention"},
+	{"lead", "lead.export", "requests"}, // they contain the request's ID
+	{"lead", "lead.download", "requests"},
 	{"lead", "", "leads"},
 	{"privacy_request", "", "requests"},
 	{"disclosure", "", "disclosures"},

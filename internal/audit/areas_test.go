@@ -29,6 +29,8 @@ func TestReader(t *testing.T) {
 		{Action: "partner.prices", Kind: "partner", Partner: mine},
 		{Action: "lead.find", Kind: "lead"},
 		{Action: "lead.reveal", Kind: "lead", Partner: theirs},
+		{Action: "lead.export", Kind: "lead", Partner: mine},
+		{Action: "lead.download", Kind: "lead", Partner: theirs},
 		{Action: "hold.place", Kind: "lead", Partner: mine},
 		{Action: "retention.run", Kind: "platform"},
 		{Action: "evidence.create_key", Kind: "platform"},
@@ -47,8 +49,8 @@ func TestReader(t *testing.T) {
 		want   []string
 	}{
 		"everything": {audit.Everything, []string{
-			"payout_run.prepared", "return.accept", "ledger.adjust", "partner.approve", "partner.prices", "lead.find", "lead.reveal", "hold.place",
-			"retention.run", "evidence.create_key", "keys.rewrap", "login", "payouts.read", "future.action",
+			"payout_run.prepared", "return.accept", "ledger.adjust", "partner.approve", "partner.prices", "lead.find", "lead.reveal",
+			"lead.export", "lead.download", "hold.place", "retention.run", "evidence.create_key", "keys.rewrap", "login", "payouts.read", "future.action",
 		}},
 		"nothing":              {readerOf(nil), nil},
 		"payouts":              {readerOf(map[audit.Area]scope.Scope{"payouts": scope.Everywhere}), []string{"payout_run.prepared", "return.accept", "ledger.adjust"}},
@@ -56,6 +58,7 @@ func TestReader(t *testing.T) {
 		"partners":             {readerOf(map[audit.Area]scope.Scope{"partners": scope.Everywhere}), []string{"partner.approve"}},
 		"prices":               {readerOf(map[audit.Area]scope.Scope{"pricing": scope.Partners(mine)}), []string{"partner.prices"}},
 		"leads":                {readerOf(map[audit.Area]scope.Scope{"leads": scope.Everywhere}), []string{"lead.find", "lead.reveal"}},
+		"requests":             {readerOf(map[audit.Area]scope.Scope{"requests": scope.Everywhere}), []string{"lead.export", "lead.download"}},
 		"retention":            {readerOf(map[audit.Area]scope.Scope{"retention": scope.Everywhere}), []string{"hold.place", "retention.run"}},
 		"the rest":             {readerOf(map[audit.Area]scope.Scope{audit.Unknown: scope.Everywhere}), []string{"evidence.create_key", "keys.rewrap", "future.action"}},
 		"staff":                {readerOf(map[audit.Area]scope.Scope{"staff": scope.Everywhere}), []string{"login", "payouts.read"}},

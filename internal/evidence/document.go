@@ -93,13 +93,10 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			ReleasedAt: utc(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
 		})
 	}
-	proved, err := s.addExports(ctx, sc, &d, l.ID)
-	if err != nil {
+	if err := s.addExports(ctx, sc, &d, r); err != nil {
 		return d, err
 	}
-	err = s.addAudit(ctx, &d, r, returns)
-	d.Audit.Complete = d.Audit.Complete && proved
-	return d, err
+	return d, s.addAudit(ctx, &d, r, returns)
 }
 
 // amount returns an amount, or nil if the user may not see prices.
@@ -232,16 +229,19 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 	return nil
 }
 
-// addExports adds every export that contained data of the lead. It reports whether the audit log has an event for
-// this lead alone for each of them.
-func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Document, lead uuid.UUID) (proved bool, err error) {
-	exports, err := s.Privacy.ExportsOf(ctx, sc, lead)
-	proved = true
+// addExports adds every export that contained data of the lead, without the ID of the privacy request if the user may
+// not view privacy requests.
+func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) error {
+	exports, err := s.Privacy.ExportsOf(ctx, sc, r.Lead)
+	mayReadRequests := r.Events("requests").All()
 	for _, e := range exports {
-		d.Exports = append(d.Exports, pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind), Request: e.Request})
-		proved = proved && !e.Shared
+		one := pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind)}
+		if mayReadRequests {
+			one.Request = e.Request
+		}
+		d.Exports = append(d.Exports, one)
 	}
-	return proved, err
+	return err
 }
 
 // addAudit adds the audit events about the lead and its returns that the user may see.

@@ -629,15 +629,19 @@ func TestCreateListsExports(t *testing.T) {
 	if !slices.Equal(actions, []string{"lead.export", "lead.download", "lead.evidence"}) || !d.Audit.Complete || d.Audit.LeftOut != 0 {
 		t.Errorf("got audit events %v, complete %t", actions, d.Audit.Complete)
 	}
-	// Earlier versions recorded the IDs of all exported leads in one event, which the pack must not contain.
-	err = r.Service.Audit.LogDone(t.Context(), r.user, audit.Event{
-		Action: "privacy_request.export", Kind: "privacy_request", Object: "rq_old", After: map[string]any{"leads": []string{d.Lead.ID, "ld_other"}},
-	})
+	// Users who may not view privacy requests get no IDs of requests.
+	content, err := r.create(t, evidence.Request{Lead: lead, Events: func(a audit.Area) scope.Scope {
+		if a == "leads" {
+			return scope.Everywhere
+		}
+		return scope.Scope{}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := r.document(t, evidence.Request{Lead: lead}); len(d.Exports) != 5 || d.Exports[4].Request != "rq_old" || d.Audit.Complete {
-		t.Errorf("after an old export: got %+v, complete %t", d.Exports, d.Audit.Complete)
+	d = r.verify(t, content).Document
+	if len(d.Exports) != 4 || d.Audit.LeftOut != 2 || d.Audit.Complete || strings.Contains(string(content), privacy.RequestID(request)) {
+		t.Errorf("without permission to view privacy requests: got %+v, %d events left out", d.Exports, d.Audit.LeftOut)
 	}
 }
 

@@ -29,9 +29,7 @@ const (
 	EvidencePack    ExportKind = "evidence_pack"
 )
 
-var exportKinds = map[string]ExportKind{
-	exportEvent: RequestExport, "privacy_request.export": RequestExport, downloadEvent: RequestDownload, evidenceEvent: EvidencePack,
-}
+var exportKinds = map[string]ExportKind{exportEvent: RequestExport, downloadEvent: RequestDownload, evidenceEvent: EvidencePack}
 
 // LeadExport is the creation or the download of a file that contains data of a lead.
 type LeadExport struct {
@@ -39,19 +37,14 @@ type LeadExport struct {
 	Actor   string
 	Kind    ExportKind
 	Request string // ID of the privacy request, or ""
-	// Shared is set if the audit event also contains the IDs of other leads, as those of earlier versions do.
-	Shared bool
 }
 
 // ExportsOf returns the exports that contained data of a lead, oldest first: the exports for privacy requests and
 // their downloads, and the evidence packs. Exports of the ledger and of reconciliations are not among them, because
 // they contain only the lead's IDs and amounts.
 func (s *Service) ExportsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []LeadExport, err error) {
-	name := id.Format(id.Lead, lead)
-	q := s.db.Gorm.WithContext(ctx).Where("outcome = ?", models.AuditDone).Where(
-		`object_kind = 'lead' AND object_id = ? AND action IN ?
-		OR object_kind = 'privacy_request' AND action = 'privacy_request.export' AND strpos(after::text, ?) > 0`,
-		name, []string{exportEvent, downloadEvent, evidenceEvent}, name)
+	q := s.db.Gorm.WithContext(ctx).Where("outcome = ? AND object_kind = 'lead' AND object_id = ? AND action IN ?",
+		models.AuditDone, id.Format(id.Lead, lead), []string{exportEvent, downloadEvent, evidenceEvent})
 	var events []models.AuditEvent
 	if err := q.Order("id").Find(&events).Error; err != nil {
 		return nil, postgres.Translate(err)
@@ -60,18 +53,15 @@ func (s *Service) ExportsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 		if e.PartnerID != nil && !sc.Allows(*e.PartnerID) {
 			continue
 		}
-		one := LeadExport{At: e.At.UTC(), Actor: e.Actor, Kind: exportKinds[e.Action], Shared: e.ObjectKind != "lead"}
-		switch {
-		case one.Shared:
-			one.Request = e.ObjectID
-		case e.After != nil:
+		export := LeadExport{At: e.At.UTC(), Actor: e.Actor, Kind: exportKinds[e.Action]}
+		if e.After != nil {
 			fields, err := audit.DecodeFields(*e.After)
 			if err != nil {
 				return nil, err
 			}
-			one.Request, _ = fields["request"].(string)
+			export.Request, _ = fields["request"].(string)
 		}
-		all = append(all, one)
+		all = append(all, export)
 	}
 	return all, nil
 }

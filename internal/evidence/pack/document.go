@@ -34,7 +34,7 @@ type Document struct {
 	Returns   []Return  `json:"returns"`
 	Ledger    *Ledger   `json:"ledger"` // null if the user may not see payouts
 	Reveals   []Reveal  `json:"reveals"`
-	Exports   []Export  `json:"exports"` // missing in packs of earlier versions
+	Exports   []Export  `json:"exports"`
 	Holds     []Hold    `json:"holds"`
 	Erasure   *Erasure  `json:"erasure"` // null if the lead was not erased
 	Audit     Audit     `json:"audit"`
