@@ -121,7 +121,7 @@ func (s *Service) RecordNotice(ctx context.Context, request uuid.UUID, n NewNoti
 		}
 		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 			Action: "privacy_request.notify", Kind: "privacy_request", Object: RequestID(request), Partner: n.Partner,
-			After: after, Reason: n.Note,
+			After: after,
 		})
 	})
 }

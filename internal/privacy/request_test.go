@@ -826,6 +826,9 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 	lists(0, 1)
 	r.DB.Exec(t, `UPDATE privacy_requests SET notices_due = true`) // as if an older program had recorded the last notice
 	lists(0, 1)
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE audit_events::text LIKE '%dissolved%'`); n != 0 {
+		t.Errorf("%d audit events contain the note", n)
+	}
 	notices, err := r.Notices(ctx, request)
 	if err != nil || len(notices) != 2 || !slices.ContainsFunc(notices, func(n privacy.PartnerNotice) bool {
 		return n.Partner == r.Off.ID && n.Reason == models.NoNoticeOther && n.Note == "dissolved"

@@ -895,7 +895,7 @@ func NoNotice(v StepView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "note", Label: "Note", Type: "textarea", Optional: true, Value: v.Text, Hint: "The audit log contains the note and cannot be changed, so the note must not identify the consumer.", Error: v.Errors.For("note")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "note", Label: "Note", Type: "textarea", Optional: true, Value: v.Text, Hint: "The note must not identify the consumer. It is deleted with the request.", Error: v.Errors.For("note")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
