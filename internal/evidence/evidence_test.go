@@ -703,6 +703,9 @@ func TestRevoke(t *testing.T) {
 	if err := verify(before); !errors.Is(err, pack.ErrRevoked) {
 		t.Errorf("a pack from after the earlier time: %v", err)
 	}
+	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(-2*time.Hour)); err != nil {
+		t.Errorf("the same time again: %v", err)
+	}
 	owner := testkit.Connect(t, r.DB.OwnerURL)
 	for _, sql := range []string{
 		`UPDATE evidence_keys SET revoked_at = NULL`, `UPDATE evidence_keys SET revoked_at = now() + interval '1 day' WHERE revoked_at IS NOT NULL`,

@@ -154,6 +154,7 @@ func (k *Keys) rotate(tx *gorm.DB, by audit.Actor) (kid string, err error) {
 
 // Revoke marks a key as stolen: packs that were signed with it after the given time are not valid. If the key is
 // active, Revoke also replaces it, like Rotate. A revocation cannot be withdrawn, but the time can be made earlier.
+// Revoking a key again with the same time changes nothing.
 //
 // Errors: NotFound if there is no such key, and Invalid if the time is in the future or later than before.
 func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since time.Time) error {
@@ -169,6 +170,8 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since tim
 			return q.Error
 		case q.RowsAffected == 0:
 			return errUnknownKey
+		case row.RevokedAt != nil && since.Equal(*row.RevokedAt):
+			return nil
 		case row.RevokedAt != nil && since.After(*row.RevokedAt):
 			return errRevokeTime
 		}
