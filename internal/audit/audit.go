@@ -101,8 +101,8 @@ func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOut
 		return err
 	}
 	events.rows = append(events.rows, row)
-	if outcome == models.AuditDone && by.Form.Key != uuid.Nil {
-		events.claims = append(events.claims, claim{by.Form, row.At, by.Staff, e})
+	if outcome == models.AuditDone && by.Form.Key != uuid.Nil && events.claim == nil {
+		events.claim = &claim{by.Form, row.At, by.Staff, e}
 	}
 	return nil
 }
@@ -135,14 +135,14 @@ func newRow(at time.Time, by Actor, e Event, outcome models.AuditOutcome) (row m
 
 // transactionEvents contains the events of a transaction. It is the transaction's last step.
 type transactionEvents struct {
-	rows   []models.AuditEvent
-	claims []claim
+	rows  []models.AuditEvent
+	claim *claim // by the first event of a submitted form
 }
 
-// Run records the submitted forms, and appends the events to the hash chain.
+// Run records the submitted form, and appends the events to the hash chain.
 func (t *transactionEvents) Run(tx *gorm.DB) error {
-	for _, c := range t.claims {
-		if err := c.store(tx); err != nil {
+	if t.claim != nil {
+		if err := t.claim.store(tx); err != nil {
 			return err
 		}
 	}

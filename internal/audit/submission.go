@@ -31,17 +31,12 @@ type claim struct {
 // store records the submission. It fails if another transaction has already recorded the submission. If
 // that transaction is still open, store waits until it ends.
 func (c claim) store(tx *gorm.DB) error {
-	var first bool
-	err := tx.Raw(`WITH claimed AS (
-			INSERT INTO form_submissions (staff_id, path, key, object_kind, object_id, at) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO NOTHING RETURNING 1)
-		SELECT EXISTS (SELECT FROM claimed) OR EXISTS (
-			SELECT FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ? AND transaction = pg_current_xact_id())`,
-		c.staff, c.form.Path, c.form.Key, c.event.Kind, c.event.Object, c.at, c.staff, c.form.Path, c.form.Key).Scan(&first).Error
-	if err == nil && !first {
+	q := tx.Exec(`INSERT INTO form_submissions (staff_id, path, key, object_kind, object_id, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.staff, c.form.Path, c.form.Key, c.event.Kind, c.event.Object, c.at)
+	if q.Error == nil && q.RowsAffected == 0 {
 		return errSubmitted
 	}
-	return err
+	return q.Error
 }
 
 // Submitted returns the prefixed id of the object that a submission created. The result ok is false if

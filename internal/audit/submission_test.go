@@ -35,6 +35,16 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 			return nil
 		})
 	}
+	root := testkit.Connect(t, c.RootURL)
+	for _, sql := range []string{
+		`CREATE SEQUENCE claims`,
+		`CREATE FUNCTION count_claim() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM nextval('public.claims'); RETURN NULL; END $$`,
+		`CREATE TRIGGER count_claim AFTER INSERT ON form_submissions FOR EACH STATEMENT EXECUTE FUNCTION count_claim()`,
+	} {
+		if _, err := root.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := c.LogRejected(t.Context(), by, audit.Event{Action: "partner.create"}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +53,10 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 	}
 	if err := write(by, "first", "second"); err != nil {
 		t.Fatal(err)
+	}
+	var claims int
+	if err := root.QueryRow(t.Context(), `SELECT last_value FROM claims WHERE is_called`).Scan(&claims); err != nil || claims != 1 {
+		t.Errorf("got %d claims and error %v, want 1", claims, err)
 	}
 	if err := write(by, "third"); apperr.As(err) == nil || apperr.As(err).Reason != "submitted" {
 		t.Errorf("second transaction: %v, want submitted", err)

@@ -68,7 +68,9 @@ func (s *Service) countAccess(tx *gorm.DB, l dailyLimit, n int) (exceeded bool, 
 	if s.by.Staff != uuid.Nil {
 		e.Object = id.Format(id.Staff, s.by.Staff)
 	}
-	return exceeded, audit.Write(tx, now, s.by, e)
+	by := s.by
+	by.Form = audit.Submission{} // the form belongs to the object that the user accesses
+	return exceeded, audit.Write(tx, now, by, e)
 }
 
 // logExceeded records in the audit log that an action was rejected because of a daily limit, and returns limit.
@@ -91,9 +93,6 @@ func (s *Service) CountLookup(ctx context.Context, p leads.Person) error {
 			n++
 		}
 	}
-	by := s.by
-	by.Form = audit.Submission{} // the form is carried out after the search
-	s = s.By(by)
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		exceeded, err := s.countAccess(tx, s.lookupLimit(), n)
 		if err == nil && exceeded {

@@ -880,3 +880,24 @@ func TestErasureReadsFewPings(t *testing.T) {
 		t.Errorf("got %+v", found)
 	}
 }
+
+// An export that reaches the daily limit also writes a warning about the user, and an event for each lead. The form
+// belongs to the request.
+func TestExportClaimsFormForRequest(t *testing.T) {
+	r := newRig(t).withRevealsPerDay(2)
+	r.deliver(t, contact)
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	by := r.user
+	by.Form = audit.Submission{Path: "/privacy/requests/" + privacy.RequestID(request) + "/export", Key: uuid.New()}
+	if _, err := r.By(by).ExportRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.auditEvents(t, "lead.reveal_warning", "done"); n != 1 {
+		t.Errorf("got %d warnings, want 1", n)
+	}
+	object, found, err := audit.New(r.DB.DB, r.Time).Submitted(t.Context(), r.user.Staff, by.Form)
+	if object != privacy.RequestID(request) || !found || err != nil {
+		t.Errorf("the form created %q, %t, %v", object, found, err)
+	}
+}
