@@ -106,11 +106,10 @@ type PrivacyRequest struct {
 type LeadMatch string
 
 const (
-	MatchUnknown LeadMatch = "" // the request was created by an older program
-	MatchEmail   LeadMatch = "email"
-	MatchPhone   LeadMatch = "phone"
-	MatchBoth    LeadMatch = "both"
-	MatchID      LeadMatch = "id" // the user entered the lead's id
+	MatchEmail LeadMatch = "email"
+	MatchPhone LeadMatch = "phone"
+	MatchBoth  LeadMatch = "both"
+	MatchID    LeadMatch = "id" // the user entered the lead's id
 )
 
 // LeadException is the reason why a user added a lead to a privacy request although it shares neither an email

@@ -155,11 +155,10 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 }
 
 var matchLabels = map[models.LeadMatch]string{
-	models.MatchUnknown: "not recorded",
-	models.MatchEmail:   "email address",
-	models.MatchPhone:   "phone number",
-	models.MatchBoth:    "email address and phone number",
-	models.MatchID:      "lead ID",
+	models.MatchEmail: "email address",
+	models.MatchPhone: "phone number",
+	models.MatchBoth:  "email address and phone number",
+	models.MatchID:    "lead ID",
 }
 
 // leadLink links to the page of a lead, if the user may see it.

@@ -130,10 +130,7 @@ func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepVie
 	v.More, v.LeadIDs = r.Leads > len(rows), k.R.PostForm.Get("more")
 	for _, l := range rows {
 		lead := id.Format(id.Lead, l.LeadID)
-		label := lead
-		if l.Matched != models.MatchUnknown {
-			label += ", found by " + matchLabels[l.Matched]
-		}
+		label := lead + ", found by " + matchLabels[l.Matched]
 		if l.EmailNumber > 1 {
 			label += ", different email address"
 		}
