@@ -64,7 +64,8 @@ func TestEveryRouteHasPermission(t *testing.T) {
 		if !slices.ContainsFunc(policy, func(l authz.PolicyRule) bool { return l.Permission == r.Needs }) {
 			t.Errorf("%s %s requires %q, but no role has it", r.Method, r.Path, r.Needs)
 		}
-		if r.Method == http.MethodPost && r.Needs.Action == "read" {
+		searches := []string{"/audit/find", "/audit.csv"} // their forms keep the text out of URLs
+		if r.Method == http.MethodPost && r.Needs.Action == "read" && !slices.Contains(searches, r.Path) {
 			t.Errorf("%s %s makes a change, but requires only %q", r.Method, r.Path, r.Needs)
 		}
 	}

@@ -243,6 +243,8 @@ func overviews() map[string]templ.Component {
 func audits() map[string]templ.Component {
 	list := ui.AuditListView{
 		Shell:    shell("Audit log", "audit"),
+		FindURL:  "/audit/find",
+		AllURL:   "/audit",
 		CheckURL: "/audit/verify",
 		Actions:  []ui.Option{{Value: "staff.roles", Label: "Changed roles"}, {Value: "login", Label: "Signed in"}},
 		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
@@ -263,6 +265,9 @@ func audits() map[string]templ.Component {
 	}
 	broken.Chain = &ui.ChainResult{Events: 12044, BrokenAt: 4711, At: now}
 	none.Events, none.Pager = nil, ui.Pager{}
+	found := list
+	found.Text, found.Pager.Search = "Grace", []ui.Hidden{{Name: "text", Value: "Grace"}}
+	found.CSV = ui.Download{URL: "/audit.csv", Label: "Export CSV", Holds: "2 events"}
 	nothing := none
 	nothing.State = ui.ListState{Filtered: true, ClearURL: "/audit"}
 	nothing.Person = "nobody@example.com"
@@ -270,6 +275,7 @@ func audits() map[string]templ.Component {
 	failed.State = ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/audit"}
 	return map[string]templ.Component{
 		"audit":          ui.AuditList(list),
+		"audit-found":    ui.AuditList(found),
 		"audit-intact":   ui.AuditList(intact),
 		"audit-broken":   ui.AuditList(broken),
 		"audit-empty":    ui.AuditList(none),

@@ -1,6 +1,7 @@
 package admintest
 
 import (
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -115,7 +116,7 @@ func (p Response) State() string {
 	return ""
 }
 
-// Link returns the URL of the first link with the given rel attribute, such as "next", or "" if
+// Link returns the URL of the first link or form with the given rel attribute, such as "next", or "" if
 // there is none.
 func (p Response) Link(rel string) string {
 	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
@@ -124,7 +125,7 @@ func (p Response) Link(rel string) string {
 			attributes[a.Key] = a.Val
 		}
 		if attributes["rel"] == rel {
-			return attributes["href"]
+			return cmp.Or(attributes["href"], attributes["action"])
 		}
 	}
 	return ""

@@ -56,9 +56,20 @@ var objectKinds = []ui.Option{
 
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, http.StatusOK, nil) }
 
+// auditFind searches the filtered events. The text is in the form, because it can be a consumer's name, which must not
+// appear in URLs and logs.
+func (h *Handlers) auditFind(k *web.Request) error {
+	if searchText(k) == "" {
+		return k.Redirect(withFilters("/audit", k.R.URL.Query()))
+	}
+	return h.showAudit(k, http.StatusOK, nil)
+}
+
+func searchText(k *web.Request) string { return web.SearchText(k.R.PostForm, "text") }
+
 func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) error {
 	q := k.R.URL.Query()
-	f, mistakes := auditFilter(q)
+	f, mistakes := auditFilter(k)
 	var found audit.ListResult
 	if len(mistakes) == 0 {
 		var err error
@@ -68,7 +79,9 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 	}
 	v := ui.AuditListView{
 		Shell:   k.Shell("Audit log"),
-		Text:    q.Get("text"),
+		Text:    web.Short(f.Text),
+		FindURL: withFilters("/audit/find", q),
+		AllURL:  withFilters("/audit", q),
 		Person:  q.Get("person"),
 		Object:  q.Get("object"),
 		From:    q.Get("from"),
@@ -80,7 +93,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 			{Value: "rejected", Label: "Rejected"},
 		}, q.Get("outcome")),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, auditFilters...),
+			Filtered: f.Text != "" || web.IsFiltered(q, auditFilters...),
 			ClearURL: "/audit",
 			Hidden:   web.HiddenEvents(k),
 		},
@@ -88,10 +101,14 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 		Pager:  web.AuditPager("/audit", q, found),
 		Chain:  chain,
 	}
+	if f.Text != "" {
+		v.Pager = web.AuditPager("/audit/find", q, found)
+		v.Pager.Search = []ui.Hidden{{Name: "text", Value: f.Text}}
+	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if found.Count > 0 {
 		v.CSV = ui.Download{
-			URL:   "/audit.csv?" + filterQuery(q).Encode(),
+			URL:   withFilters("/audit.csv", q),
 			Label: "Export CSV",
 			Holds: web.CountText(found.Count, found.CountBounded, "event", "events"),
 		}
@@ -102,8 +119,8 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 	return k.Show(status, ui.AuditList(v))
 }
 
-// auditFilters are the names of the filters.
-var auditFilters = []string{"text", "person", "action", "kind", "object", "outcome", "from", "to"}
+// auditFilters are the names of the filters in URLs.
+var auditFilters = []string{"person", "action", "kind", "object", "outcome", "from", "to"}
 
 // filterQuery returns the filters in a query, without the page.
 func filterQuery(q url.Values) url.Values {
@@ -116,9 +133,18 @@ func filterQuery(q url.Values) url.Values {
 	return filters
 }
 
-func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
+// withFilters returns a URL with the filters in a query.
+func withFilters(path string, q url.Values) string {
+	if filters := filterQuery(q); len(filters) > 0 {
+		path += "?" + filters.Encode()
+	}
+	return path
+}
+
+func auditFilter(k *web.Request) (f audit.Filter, mistakes []web.Notice) {
+	q := k.R.URL.Query()
 	f = audit.Filter{
-		Text:   web.SearchText(q, "text"),
+		Text:   searchText(k),
 		Actor:  web.SearchText(q, "person"),
 		Action: web.SearchText(q, "action"),
 		Kind:   web.SearchText(q, "kind"),

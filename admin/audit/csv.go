@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -23,12 +22,11 @@ var csvColumns = []string{
 
 // auditCSV streams the events that match the filters, oldest first. The export is an event of the log too.
 func (h *Handlers) auditCSV(k *web.Request) error {
-	q := k.R.URL.Query()
-	f, mistakes := auditFilter(q)
+	f, mistakes := auditFilter(k)
 	if len(mistakes) > 0 {
 		return h.showAudit(k, http.StatusUnprocessableEntity, nil)
 	}
-	e := audit.Event{Action: "audit.export", Kind: "audit", After: describe(q)}
+	e := audit.Event{Action: "audit.export", Kind: "audit", After: describe(k)}
 	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
@@ -50,11 +48,14 @@ func (h *Handlers) auditCSV(k *web.Request) error {
 
 // describe returns the filters for the audit log. For a text that the user typed, it states only that there was
 // one, because the text could be a consumer's name.
-func describe(q url.Values) map[string]any {
+func describe(k *web.Request) map[string]any {
 	filters := map[string]any{}
-	for name, values := range filterQuery(q) {
+	if searchText(k) != "" {
+		filters["text"] = true
+	}
+	for name, values := range filterQuery(k.R.URL.Query()) {
 		switch name {
-		case "text", "person", "object":
+		case "person", "object":
 			filters[name] = true
 		default:
 			filters[name] = web.Short(values[0])

@@ -83,6 +83,7 @@ type Sort struct {
 type Pager struct {
 	Newer, Older string
 	Count        string // "more than 10,000 events"
+	Search       []Hidden // if set, the pages are opened with a form with these fields, which URLs must not contain
 	BySize       bool   // rows are not sorted by time, so the links say "Previous" and "Next"
 }
 
