@@ -82,9 +82,9 @@ type Sort struct {
 // Pager contains the URLs of the previous and the next page. If a page does not exist, its URL is "".
 type Pager struct {
 	Newer, Older string
-	Count        string // "more than 10,000 events"
+	Count        string   // "more than 10,000 events"
 	Search       []Hidden // if set, the pages are opened with a form with these fields, which URLs must not contain
-	BySize       bool   // rows are not sorted by time, so the links say "Previous" and "Next"
+	BySize       bool     // rows are not sorted by time, so the links say "Previous" and "Next"
 }
 
 // ListState describes why a list is empty. If Filtered is false and Failed is "", there are no
