@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -204,7 +205,11 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
+	var rows int64
+	err = w.Step(ctx, func(tx *gorm.DB) error { return attachFile(tx, e.ID, file.ID) })
+	if err == nil {
+		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
+	}
 	if err == nil {
 		err = file.Close()
 	}
@@ -216,19 +221,37 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	// Do not delete the file if Commit returns an error, because the commit may have succeeded
 	// nevertheless. If it did not, the file expires unused.
 	return w.Commit(ctx, func(tx *gorm.DB) error {
-		return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
+		q := tx.Model(&models.Export{}).Where("id = ? AND file_id = ?", e.ID, file.ID).Update("rows", rows)
+		if q.Error == nil && q.RowsAffected == 0 {
+			return errFileDeleted
+		}
+		return q.Error
 	})
 }
 
+// attachFile sets the file of an export before the entries are read. An erasure of a text that the entries contain then
+// deletes the file, even if it is not complete, and the job writes another one. An erasure that has already looked for
+// files holds the lock until it has ended.
+func attachFile(tx *gorm.DB, export, file uuid.UUID) error {
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('ledger exports'))`).Error; err != nil {
+		return err
+	}
+	return tx.Model(&models.Export{}).Where("id = ?", export).Update("file_id", file).Error
+}
+
 var (
+	errFileDeleted     = errors.New("the file was deleted, because a text that it contains was erased") // the job is repeated
 	errNoExport        = apperr.New(apperr.NotFound, "export", "Not Found")
 	errExportNeedsUser = apperr.New(apperr.Forbidden, "person",
 		"Exports need a signed-in user. Start the export in the console.")
 )
 
-// Export returns one of the user's own exports. Users cannot see each other's exports.
+// Export returns one of the user's own exports. Users cannot see each other's exports. FileID is nil until the file is
+// complete.
 func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export, err error) {
-	q := s.db.Gorm.WithContext(ctx).Where("id = ? AND staff_id = ?", export, s.by.Staff).Limit(1).Find(&e)
+	q := s.db.Gorm.WithContext(ctx).
+		Select("id, staff_id, filter, rows, created_at, (SELECT f.id FROM files f WHERE f.id = file_id AND f.complete) AS file_id").
+		Where("id = ? AND staff_id = ?", export, s.by.Staff).Limit(1).Find(&e)
 	if q.Error == nil && (q.RowsAffected == 0 || s.by.Staff == uuid.Nil) {
 		return models.Export{}, errNoExport
 	}

@@ -404,6 +404,15 @@ const exportsWithTextsSQL = `SELECT x.file_id FROM requested x JOIN texts t ON
 	AND coalesce(t.occurred_at >= x.since, true) AND coalesce(t.occurred_at < x.until, true)
 	AND (x.run IS NULL OR EXISTS (SELECT FROM statements s WHERE s.run_id = x.run AND s.account_id = t.account_id))`
 
+// deleteExports runs one of the statements that delete exports, for an entry of the journal or of the ledger. Ledger
+// exports that are not among them cannot begin to read the ledger before tx ends.
+func deleteExports(tx *gorm.DB, sql string, entry int64) error {
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('ledger exports'))`).Error; err != nil {
+		return err
+	}
+	return tx.Exec(sql, map[string]any{"entry": entry, "currencies": currencyCodes()}).Error
+}
+
 // currencyCodes returns the codes of all currencies as the text of an array, in the order of their numbers.
 func currencyCodes() string {
 	var codes []string
@@ -434,7 +443,7 @@ func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
 		}
 		// This may wait for other transactions. Until erase_leads locks the other rows, retries of the leads'
 		// posts do not wait.
-		if err := tx.Exec(deleteExportsSQL, map[string]any{"entry": sequence, "currencies": currencyCodes()}).Error; err != nil {
+		if err := deleteExports(tx, deleteExportsSQL, sequence); err != nil {
 			return err
 		}
 		return tx.Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error

@@ -1,14 +1,21 @@
 package privacy_test
 
 import (
+	"context"
 	"encoding/json"
+	"io"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/blobstore"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -100,4 +107,125 @@ func TestErasureKeepsUnrelatedLedgerExports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// prepareExports runs jobs until the test ends. The returned function requests an export of the whole ledger, and
+// returns a function that waits for the file, and returns its text, or "" if the file was deleted afterwards.
+func (r rig) prepareExports(t *testing.T) (request func() (await func() string)) {
+	t.Helper()
+	log, _ := testkit.NewLog()
+	queue := jobs.NewQueue(r.DB.DB, r.Time, log)
+	s := payouts.NewService(r.DB.DB, r.Time, queue, blobstore.NewStore(r.DB.DB, r.Keys, r.Time),
+		payouts.Policy{ExportRetention: 24 * time.Hour}).By(r.user)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); queue.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return func() func() string {
+		t.Helper()
+		e, err := s.RequestExport(ctx, scope.Everywhere, payouts.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() string {
+			t.Helper()
+			testkit.Eventually(t, time.Minute, "the export is written", func() bool {
+				return testkit.Value[string](t, r.DB, `SELECT state FROM jobs WHERE object_id = $1`, e.ID) == "done"
+			})
+			if e, err = s.Export(ctx, e.ID); err != nil || e.FileID == nil {
+				return ""
+			}
+			file, err := s.OpenExport(ctx, scope.Everywhere, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+	}
+}
+
+// A ledger export does not contain a text that was redacted or erased while the export was written.
+func TestTextIsRemovedWhileLedgerExportIsWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(r rig, t *testing.T, lead uuid.UUID) (remove func() error)
+		paused  string // what the export does when the text is removed
+	}{
+		"redaction":                {redactText, "INSERT ON file_parts"},
+		"redaction, already begun": {redactText, "UPDATE ON ledger_notes"},
+		"erasure":                  {eraseText, "INSERT ON file_parts"},
+		"erasure, already begun":   {eraseText, "UPDATE ON leads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			lead := r.deliver(t, contact)
+			remove := c.prepare(r, t, lead)
+			request := r.prepareExports(t)
+			if text := request()(); !strings.Contains(text, "byron") {
+				t.Fatalf("the export does not contain the text: %s", text)
+			}
+			resume := r.pauseAfter(t, c.paused)
+			var all sync.WaitGroup
+			removed := make(chan struct{})
+			start := func() {
+				all.Go(func() {
+					defer close(removed)
+					if err := remove(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			var await func() string
+			if c.paused == "INSERT ON file_parts" {
+				await = request()
+				r.awaitWaiting(t, 1) // the ledger has been read
+				start()
+				testkit.Eventually(t, time.Minute, "the text is removed, or the removal waits for the export", func() bool {
+					select {
+					case <-removed:
+						return true
+					default:
+						return r.waitingForLocks(t) == 2
+					}
+				})
+			} else {
+				start()
+				r.awaitWaiting(t, 1)
+				await = request()
+				testkit.Eventually(t, time.Minute, "the export is written, or waits for the removal", func() bool {
+					return r.waitingForLocks(t) == 2 || testkit.Value[bool](t, r.DB, `SELECT NOT EXISTS (SELECT FROM jobs WHERE state <> 'done')`)
+				})
+			}
+			resume()
+			all.Wait()
+			if text := await(); strings.Contains(text, "byron") {
+				t.Errorf("the export contains the text: %s", text)
+			}
+			if text := request()(); strings.Contains(text, "byron") || !strings.Contains(text, "lead_id") {
+				t.Errorf("the next export is %s", text)
+			}
+		})
+	}
+}
+
+func redactText(r rig, t *testing.T, _ uuid.UUID) func() error {
+	t.Helper()
+	entry := r.addEntry(t, models.EntryAdjustment, "ad_1", "refund for byron", nil)
+	return func() error { return r.RedactNote(t.Context(), scope.Everywhere, entry) }
+}
+
+func eraseText(r rig, t *testing.T, lead uuid.UUID) func() error {
+	t.Helper()
+	r.DB.Exec(t, `UPDATE leads SET sub_id = 'byron' WHERE id = $1`, lead)
+	return func() error { _, err := r.erase(t, lead); return err }
+}
+
+// waitingForLocks returns the number of transactions that wait for locks.
+func (r rig) waitingForLocks(t *testing.T) int {
+	t.Helper()
+	return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }

@@ -106,7 +106,7 @@ func (s *Service) RedactNote(ctx context.Context, sc scope.Scope, entry int64) e
 				return errNoteHeld
 			}
 		}
-		if err := tx.Exec(deleteNoteExportsSQL, map[string]any{"entry": entry, "currencies": currencyCodes()}).Error; err != nil {
+		if err := deleteExports(tx, deleteNoteExportsSQL, entry); err != nil {
 			return err
 		}
 		now := s.clock.Now()
