@@ -51,7 +51,7 @@ func leadCommands(t *testing.T, p *platform) {
 		t.Errorf("confirmed in a terminal: exit code %d: %s", o.code, o.stdout)
 	}
 	erased := erase("request")
-	if !strings.Contains(erased.stderr, "prt_") {
+	if !strings.Contains(erased.stderr, "pt_") {
 		t.Errorf("the partner to notify is missing: %s", erased.stderr)
 	}
 	receipt := printed[map[string]string](t, erased)
