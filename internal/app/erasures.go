@@ -131,7 +131,7 @@ func JournalWarning(ctx context.Context, cfg *config.Config) (warning config.Pro
 	}
 	fingerprint, err := firstFingerprint(ctx, cfg)
 	if err != nil {
-		return nil // other checks report that the journal cannot be read
+		return nil //nolint:nilerr // other checks report that the journal cannot be read
 	}
 	text := "is not set, so a backup from before the first erasure may not be usable after the platform key was replaced; "
 	if fingerprint != "" {

@@ -96,7 +96,8 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 	if err := s.addExports(ctx, sc, &d, r); err != nil {
 		return d, err
 	}
-	return d, s.addAudit(ctx, &d, r, returns)
+	err = s.addAudit(ctx, &d, r, returns)
+	return d, err
 }
 
 // amount returns an amount, or nil if the user may not see prices.

@@ -93,7 +93,10 @@ func Load(folder string) (*Letters, error) {
 			return nil, err
 		}
 	}
-	return l, l.check()
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 func withoutPath(err error) error {
