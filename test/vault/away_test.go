@@ -45,7 +45,10 @@ func startConsole(t *testing.T) console {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return console{n, admintest.SignedInAt(t, n.Admin, email)}
+	c := console{n, admintest.SignedInAt(t, n.Admin, email)}
+	// On a platform that has leads, a user would have to put the periods into effect.
+	testkit.Eventually(t, node.Patience, "the retention periods are in effect", func() bool { return c.count(t, "retention_periods", "true") > 0 })
+	return c
 }
 
 // submit submits a form with the user's password.
