@@ -64,7 +64,9 @@ func (h *Handlers) recordNotice(k *web.Request) error {
 	})
 }
 
-func (h *Handlers) submitNotice(k *web.Request, r privacy.Request, n privacy.NewNotice, show func(web.Rejected) error) error {
+func (h *Handlers) submitNotice(
+	k *web.Request, r privacy.Request, n privacy.NewNotice, show func(web.Rejected) error,
+) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Privacy.By(k.By).RecordNotice(k.R.Context(), r.ID, n))
@@ -124,8 +126,8 @@ func (h *Handlers) showNoNotice(k *web.Request, r privacy.Request, shown web.Rej
 		}
 		v := h.stepView(k, r, "notices/"+id.Format(id.Partner, partner), "Record reason", shown)
 		v.Partner, v.GDPR, v.Text = names.Of(partner), r.Law != models.LawCCPA, k.R.PostForm.Get("note")
-		for _, one := range privacy.NoNoticeReasons {
-			v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
+		for _, reason := range privacy.NoNoticeReasons {
+			v.Options = append(v.Options, web.ReasonOption(string(reason.Code), reason.Label))
 		}
 		v.Options = web.SelectOption(v.Options, k.R.PostForm.Get("reason"))
 		return k.Show(shown.Status, view.NoNotice(v))

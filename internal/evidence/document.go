@@ -248,8 +248,8 @@ func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Docume
 // addAudit adds the audit events about the lead and its returns that the user may see.
 func (s *Service) addAudit(ctx context.Context, d *pack.Document, r Request, returns []string) error {
 	objects := []audit.Object{{Kind: "lead", ID: d.Lead.ID}}
-	for _, one := range returns {
-		objects = append(objects, audit.Object{Kind: "return", ID: one})
+	for _, ret := range returns {
+		objects = append(objects, audit.Object{Kind: "return", ID: ret})
 	}
 	proof, err := s.Audit.Prove(ctx, r.Events, objects, maxEvents)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package keyring contains the platform keys and the keys derived from them (decision 23).
 //
 // HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the key that signs the
-// erasure journal, the keys that encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
-// platform key. Sealed values and digests contain the id of their key, so that older ones can still
-// be used with the other platform keys.
+// erasure journal, the keys that encrypt secrets at rest, and the digest keys. New values are sealed and
+// digested with the first platform key. Sealed values and digests contain the id of their key, so that older
+// ones can still be used with the other platform keys.
 package keyring
 
 import (

@@ -177,7 +177,9 @@ func (s *Service) signer(last journal.Head) (ed25519.PrivateKey, error) {
 	return nil, errJournalKey
 }
 
-func publicKey(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) } //nolint:forcetypeassert // always this type
+func publicKey(key ed25519.PrivateKey) ed25519.PublicKey {
+	return key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // always this type
+}
 
 // platform returns the random id that identifies this platform in its journal.
 func platform(tx *gorm.DB) (p string, err error) {
@@ -463,7 +465,9 @@ func (s *Service) checkEnd(ctx context.Context, sequence int64) error {
 }
 
 // readNext returns the journal entry that follows the entry last.
-func (s *Service) readNext(ctx context.Context, last journal.Head) (e journal.Entry, text []byte, next journal.Head, err error) {
+func (s *Service) readNext(
+	ctx context.Context, last journal.Head,
+) (e journal.Entry, text []byte, next journal.Head, err error) {
 	ours, err := platform(s.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return e, nil, last, postgres.Translate(err)

@@ -62,7 +62,9 @@ func Deadline(law models.PrivacyLaw, kind models.PrivacyRequestKind, received ti
 
 // ExtendedDeadline returns the day on which a request is due after an extension. ok is false if the law allows
 // no extension, as for a withdrawal of consent. For a complaint, the authority extends the deadline.
-func ExtendedDeadline(law models.PrivacyLaw, kind models.PrivacyRequestKind, received time.Time) (due time.Time, ok bool) {
+func ExtendedDeadline(
+	law models.PrivacyLaw, kind models.PrivacyRequestKind, received time.Time,
+) (due time.Time, ok bool) {
 	switch {
 	case kind == models.RequestComplaint || kind == models.RequestWithdrawal || isOptOut(law, kind):
 		return due, false

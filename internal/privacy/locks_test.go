@@ -27,24 +27,40 @@ func (r rig) deadlocks(t *testing.T) int {
 	return testkit.Value[int](t, r.DB, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
 }
 
+// pauseErasure exports the data of an access request, and erases a lead until its export is deleted. The erasure
+// continues when finish is called, which waits for it.
+func (r rig) pauseErasure(t *testing.T, lead uuid.UUID) (request uuid.UUID, finish func()) {
+	t.Helper()
+	request = r.request(t, models.RequestAccess)
+	if _, err := r.ExportRequest(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	resume := r.pauseAfter(t, `DELETE ON files`)
+	var erasure sync.WaitGroup
+	erasure.Go(func() {
+		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Errorf("erasing the lead: %v", err)
+		}
+	})
+	r.awaitWaiting(t, 1)
+	return request, func() { resume(); erasure.Wait() }
+}
+
+func (r rig) expectNoDeadlocks(t *testing.T) {
+	t.Helper()
+	if n := r.deadlocks(t); n != 0 {
+		t.Errorf("got %d deadlocks, want 0", n)
+	}
+}
+
 // An erasure deletes the exports of its leads, and a user erases the leads of a request whose data was
 // exported. Both lock the leads and the request.
 func TestErasureAndRequestLockInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead, again := r.post(t, contact)
-	request := r.request(t, models.RequestAccess)
-	if _, err := r.ExportRequest(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	resume := r.pauseAfter(t, `DELETE ON files`)
+	request, finish := r.pauseErasure(t, lead)
 	var all sync.WaitGroup
-	all.Go(func() {
-		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
-			t.Errorf("erasing the lead: %v", err)
-		}
-	})
-	r.awaitWaiting(t, 1)
 	if _, err := again(); err != nil {
 		t.Errorf("sending the post again: %v", err)
 	}
@@ -54,11 +70,9 @@ func TestErasureAndRequestLockInTheSameOrder(t *testing.T) {
 		}
 	})
 	r.awaitLocks(t, 2)
-	resume()
+	finish()
 	all.Wait()
-	if n := r.deadlocks(t); n != 0 {
-		t.Errorf("got %d deadlocks, want 0", n)
-	}
+	r.expectNoDeadlocks(t)
 }
 
 // An erasure deletes an export while a user changes the leads of its request, or exports the data again.
@@ -66,18 +80,8 @@ func TestErasureAndExportLockInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead, other := r.deliver(t, contact), r.deliver(t, contact)
-	request := r.request(t, models.RequestAccess)
-	if _, err := r.ExportRequest(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	resume := r.pauseAfter(t, `DELETE ON files`)
+	request, finish := r.pauseErasure(t, lead)
 	var all sync.WaitGroup
-	all.Go(func() {
-		if _, err := r.Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
-			t.Errorf("erasing the lead: %v", err)
-		}
-	})
-	r.awaitWaiting(t, 1)
 	all.Go(func() {
 		if err := r.RemoveLeads(t.Context(), request, []uuid.UUID{other}); err != nil {
 			t.Errorf("removing a lead: %v", err)
@@ -89,11 +93,9 @@ func TestErasureAndExportLockInTheSameOrder(t *testing.T) {
 		}
 	})
 	r.awaitLocks(t, 3)
-	resume()
+	finish()
 	all.Wait()
-	if n := r.deadlocks(t); n != 0 {
-		t.Errorf("got %d deadlocks, want 0", n)
-	}
+	r.expectNoDeadlocks(t)
 }
 
 // A sandbox lead is erased while the leads of the sandbox are deleted.
@@ -122,9 +124,7 @@ func TestErasureAndSandboxLockInTheSameOrder(t *testing.T) {
 	r.awaitLocks(t, 2)
 	resume()
 	all.Wait()
-	if n := r.deadlocks(t); n != 0 {
-		t.Errorf("got %d deadlocks, want 0", n)
-	}
+	r.expectNoDeadlocks(t)
 }
 
 // awaitLocks waits until n transactions wait for locks of any kind.
@@ -188,9 +188,7 @@ func TestErasuresAndRequestsAtTheSameTime(t *testing.T) {
 	if v, err := audit.New(r.DB.DB, r.Time).Verify(t.Context(), ""); err != nil || !v.Intact() {
 		t.Errorf("audit log: %+v, %v", v, err)
 	}
-	if n := r.deadlocks(t); n != 0 {
-		t.Errorf("got %d deadlocks, want 0", n)
-	}
+	r.expectNoDeadlocks(t)
 }
 
 // Posts with new disclosure texts are stored while transactions about privacy are open.

@@ -47,7 +47,9 @@ var (
 
 // Notes returns a page of the ledger's notes, newest first. If text is not "", it returns only notes that contain
 // this text, ignoring case.
-func (s *Service) Notes(ctx context.Context, sc scope.Scope, text string, p postgres.Page) (page []Note, newer, older bool, err error) {
+func (s *Service) Notes(
+	ctx context.Context, sc scope.Scope, text string, p postgres.Page,
+) (page []Note, newer, older bool, err error) {
 	q := p.Apply(notes(s.db.Gorm.WithContext(ctx), sc))
 	if text != "" {
 		q = q.Where("strpos(lower(note), lower(?)) > 0", text)

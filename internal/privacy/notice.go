@@ -22,8 +22,8 @@ var NoNoticeReasons = Choices[models.NoNoticeReason]{
 	{models.NoNoticeOther, "for another reason"},
 }
 
-// PartnerNotice is a partner whose leads were erased for a request or after it was received, and when the partner was notified. If
-// Reason is not "", the partner was not notified, for this reason.
+// PartnerNotice is a partner whose leads were erased for a request or after it was received, and when the
+// partner was notified. If Reason is not "", the partner was not notified, for this reason.
 type PartnerNotice struct {
 	Partner    uuid.UUID
 	Leads      int

@@ -263,7 +263,8 @@ func (s *Service) requests(ctx context.Context, where, behind, order string, aft
 }
 
 // DeleteOldRequests deletes requests that were closed, and whose last partner was notified, before the
-// configured number of days. It returns their number. It leaves out requests whose export is stored, because an erasure must find it.
+// configured number of days. It returns their number. It leaves out requests whose export is stored, because an
+// erasure must find it.
 func (s *Service) DeleteOldRequests(ctx context.Context) (int64, error) {
 	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
 	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (

@@ -227,7 +227,9 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 // attachExport records the file of a request's export, and deletes the earlier file. The file contains the given
 // leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
 // attachExport, and then deletes the file, or is noticed here.
-func (s *Service) attachExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64) error {
+func (s *Service) attachExport(
+	ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64,
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		now, err := lockWithExport(tx, request)
 		if err != nil {
@@ -283,7 +285,9 @@ func (s *Service) checkExport(r models.PrivacyRequest) error {
 	return s.checkFulfil(r, models.RequestAccess)
 }
 
-func (s *Service) writeExport(ctx context.Context, request uuid.UUID, ids []uuid.UUID, passphrase string) (file uuid.UUID, err error) {
+func (s *Service) writeExport(
+	ctx context.Context, request uuid.UUID, ids []uuid.UUID, passphrase string,
+) (file uuid.UUID, err error) {
 	data, err := s.personalData(ctx, request, ids)
 	if err != nil {
 		return uuid.Nil, err

@@ -218,9 +218,11 @@ func numberAgain(searched bool, digests [][]byte, numbers []int) []int {
 	return numberDigests(found, digests)
 }
 
-// RequestLeads returns at most limit leads of a request: first those with a different email address or phone number than
-// the others, and of each kind the newest at the start.
-func (s *Service) RequestLeads(ctx context.Context, request uuid.UUID, limit int) (all []models.PrivacyRequestLead, err error) {
+// RequestLeads returns at most limit leads of a request. Those with a different email address or phone number
+// come first. Apart from that, the newest come first.
+func (s *Service) RequestLeads(
+	ctx context.Context, request uuid.UUID, limit int,
+) (all []models.PrivacyRequestLead, err error) {
 	err = s.db.Gorm.WithContext(ctx).Where("request_id = ?", request).
 		Order("(email_number > 1 OR phone_number > 1) DESC, lead_id DESC").Limit(limit).Find(&all).Error
 	return all, postgres.Translate(err)

@@ -134,8 +134,8 @@ func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
 	return nil
 }
 
-// Extension extends the deadline of a request. The consumer must be told about it, with the reason, before the
-// first deadline.
+// Extension extends the deadline of a request. Staff must inform the consumer of it and of its reason before
+// the first deadline.
 type Extension struct {
 	Reason string
 	Until  time.Time // date; only for a complaint, for which the authority set the new deadline
