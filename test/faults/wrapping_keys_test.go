@@ -112,16 +112,15 @@ func TestOnlyOneFirstNodeRegistersItsKey(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	testkit.Eventually(t, node.Patience, "one node is ready", func() bool {
-		return nodes[0].Readiness(t, "/readyz").Ready || nodes[1].Readiness(t, "/readyz").Ready
-	})
+	testkit.Eventually(t, node.Patience, "a key is registered", func() bool { return len(registeredKeys(t, n)) > 0 })
 	first, other := nodes[0], nodes[1]
-	if !first.Readiness(t, "/readyz").Ready {
+	if registeredKeys(t, n)[0] != wrappingKey(t, first).String() {
 		first, other = other, first
 	}
 	if got := registeredKeys(t, n); len(got) != 1 || got[0] != wrappingKey(t, first).String() {
-		t.Errorf("got registered keys %v, want %s", got, wrappingKey(t, first))
+		t.Fatalf("got registered keys %v, want only %s", got, wrappingKey(t, first))
 	}
+	first.AwaitReadiness(t, "/readyz")
 	other.AwaitReadiness(t, "/readyz", "wrapping_key")
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, other.Post(t, n.Required, body), spec.NotSaved) })
