@@ -151,11 +151,22 @@ var errManyContacts = apperr.New(apperr.Forbidden, "second_user",
 	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). Ask another user to export the data, or to record the identity check again.")
 
 // recordExport writes the export to the audit log, before anything is decrypted, and returns the ids of the leads in
-// ascending order. Each contact record that the export decrypts counts as a reveal.
+// ascending order. Each contact record that the export decrypts counts as a reveal. An earlier export is deleted
+// now, so that the new one is not lost if that fails.
 func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
 	const action = "privacy_request.export"
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		now, err := lockWithExport(tx, r.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.checkExport(now); err != nil {
+			return err
+		}
 		if ids, err = leadsOf(tx, r.ID); err != nil {
+			return err
+		}
+		if err := deleteExport(tx, now.FileID); err != nil {
 			return err
 		}
 		var contacts int
@@ -224,19 +235,21 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	return nil
 }
 
-// attachExport records the file of a request's export, and deletes the earlier file. The file contains the given
-// leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
+// attachExport records the file of a request's export. The file contains the given leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
 // attachExport, and then deletes the file, or is noticed here.
 func (s *Service) attachExport(
 	ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64,
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		now, err := lockWithExport(tx, request)
+		now, err := lockRequest(tx, request)
 		if err != nil {
 			return err
 		}
 		if err := s.checkExport(now); err != nil {
 			return err
+		}
+		if now.FileID != nil {
+			return errExportedMeanwhile
 		}
 		if err := lockErasures(tx); err != nil {
 			return err
@@ -247,10 +260,7 @@ func (s *Service) attachExport(
 		if left, err := leadsOf(tx, request); err != nil || !slices.Equal(left, ids) {
 			return cmp.Or(err, error(errLeadsChanged))
 		}
-		if err := tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error; err != nil {
-			return err
-		}
-		return deleteExport(tx, now.FileID)
+		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(map[string]any{"file_id": file}).Error
 	})
 }
 
@@ -275,7 +285,10 @@ func lastErasure(tx *gorm.DB, request uuid.UUID) (sequence int64, err error) {
 	return sequence, err
 }
 
-var errErasedMeanwhile = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the leads were erased while their data was exported. Export the data again.")
+var (
+	errErasedMeanwhile   = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the leads were erased while their data was exported. Export the data again.")
+	errExportedMeanwhile = apperr.New(apperr.Conflict, "exported_meanwhile", "Another user exported the data of this request at the same time. Reload the page and use that export, or export the data again.")
+)
 
 // checkExport returns the reason why the user cannot export the data of a request, or nil.
 func (s *Service) checkExport(r models.PrivacyRequest) error {

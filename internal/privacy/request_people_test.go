@@ -528,34 +528,74 @@ func TestChangedLeadsAreComparedAgain(t *testing.T) {
 	expect("erased", byEmail, map[uuid.UUID]numbers{bob: {2, 1}, bobAgain: {2, 1}, stranger: {3, 2}, ann: {0, 0}}, 3)
 }
 
-// A file that is no longer the export of a request is deleted together with its reference, or neither is.
+// A file that is no longer the export of a request is deleted together with its reference, or neither is. Deleting
+// it cannot lose a new export.
 func TestReplacedExportsAreDeleted(t *testing.T) {
 	r := newRig(t).withRevealsPerDay(100)
 	ctx := t.Context()
 	ann, bob := r.deliver(t, contact), r.deliver(t, otherContact)
 	request := r.requestFor(t, models.RequestAccess, ann, bob)
-	if _, err := r.ExportRequest(ctx, request); err != nil {
+	first, err := r.Service.ExportRequest(ctx, request)
+	if err != nil {
 		t.Fatal(err)
 	}
-	old := r.exportFile(t, request)
-	reject := `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.id = '` + old.String() + `') EXECUTE FUNCTION reject_change()`
+	reveals := `SELECT reveals FROM daily_access`
+	used := testkit.Value[int](t, r.DB, reveals)
+	reject := `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.id = '` + first.File.String() + `') EXECUTE FUNCTION reject_change()`
 	r.DB.Exec(t, reject)
-	if _, err := r.ExportRequest(ctx, request); err == nil {
+	if _, err := r.Service.ExportRequest(ctx, request); err == nil {
 		t.Error("exported again although the old file cannot be deleted")
 	}
 	if err := r.RemoveLeads(ctx, request, []uuid.UUID{bob}); err == nil {
 		t.Error("a lead was removed although the export cannot be deleted")
 	}
 	files := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`) }
-	if _, found := r.state(t, request); files() != 1 || found.FileID == nil || *found.FileID != old || found.Leads != 2 {
+	if _, found := r.state(t, request); files() != 1 || found.FileID == nil || *found.FileID != first.File || found.Leads != 2 {
 		t.Errorf("got %d files and %+v", files(), found)
 	}
+	if now := testkit.Value[int](t, r.DB, reveals); now != used {
+		t.Errorf("got %d reveals, want %d: nothing was decrypted", now, used)
+	}
 	r.DB.Exec(t, `DROP TRIGGER files_stay ON files`)
-	if _, err := r.ExportRequest(ctx, request); err != nil || files() != 1 || r.exportFile(t, request) == old {
+	second, err := r.Service.ExportRequest(ctx, request)
+	if err != nil || files() != 1 || second.File == first.File {
 		t.Errorf("exported again: got %d files, %v", files(), err)
 	}
 	if err := r.RemoveLeads(ctx, request, []uuid.UUID{bob}); err != nil || files() != 0 {
 		t.Errorf("removed: got %d files, %v", files(), err)
+	}
+}
+
+// Of two exports at the same time, only one is kept, and the user of the other one is told.
+func TestExportsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).withRevealsPerDay(100)
+	r.deliver(t, contact)
+	request := r.request(t, models.RequestAccess)
+	resume := r.pauseAfter(t, `INSERT ON file_parts`)
+	type result struct {
+		privacy.Exported
+		err error
+	}
+	results := make(chan result, 2)
+	for range 2 {
+		go func() {
+			e, err := r.Service.ExportRequest(t.Context(), request)
+			results <- result{e, err}
+		}()
+	}
+	r.awaitWaiting(t, 2)
+	resume()
+	kept, other := <-results, <-results
+	if kept.err != nil {
+		kept, other = other, kept
+	}
+	if kept.err != nil || rejection(other.err) != "conflict exported_meanwhile" {
+		t.Fatalf("got errors %v and %v", kept.err, other.err)
+	}
+	r.download(t, request, kept.Passphrase)
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 1 {
+		t.Errorf("got %d files, want 1", n)
 	}
 }
 

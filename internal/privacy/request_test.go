@@ -584,7 +584,7 @@ func TestExportBesideErasure(t *testing.T) {
 		for i := range passphrases {
 			group.Go(func() {
 				var err error
-				if passphrases[i], err = r.ExportRequest(t.Context(), created.ID); err != nil && rejection(err) != "conflict erased_meanwhile" {
+				if passphrases[i], err = r.ExportRequest(t.Context(), created.ID); err != nil && !isConflict(err) {
 					t.Error(err)
 				}
 			})
