@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -98,13 +99,21 @@ func (h *Handlers) importFile(k *web.Request) error {
 	return h.showPreview(k, http.StatusOK, d, u, i, nil)
 }
 
+// importGC is the value of GOGC while a file is read. Otherwise, the garbage of a large file would take more
+// memory than the file's rules.
+const importGC = 10
+
 // acquireImport waits until no other file is being read, because a large file needs much memory.
 func (h *Handlers) acquireImport(k *web.Request) (release func(), err error) {
 	timer := time.NewTimer(importTimeout)
 	defer timer.Stop()
 	select {
 	case h.importing <- struct{}{}:
-		return func() { <-h.importing }, nil
+		before := debug.SetGCPercent(importGC)
+		return func() {
+			debug.SetGCPercent(before)
+			<-h.importing
+		}, nil
 	case <-timer.C:
 	case <-k.R.Context().Done():
 	}

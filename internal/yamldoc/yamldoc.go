@@ -23,7 +23,7 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Mes
 
 // MaxNodes is the maximum number of nodes that Parse may have to create for a document. A node takes
 // about 180 bytes of memory, and one byte of text can be enough for it.
-const MaxNodes = 900_000
+const MaxNodes = 800_000
 
 // Parse returns the root of the document, or nil if the document is empty. The error has type
 // *Error. If a second document follows, Parse returns both the root of the first document and an
