@@ -77,9 +77,9 @@ const consumer = "Zoë ₹ 😊"
 // sampleName matches the consumer's name on the page, as a literal in any of the languages.
 var sampleName = regexp.MustCompile(`Zo(ë|\\u00eb) Example`)
 
-// TestPartnerPageSamples runs each sample on the page through a proxy. The proxy loses the first ping, and
-// the response to the first post, and answers the second post with 503. The sample must deliver one
-// signed lead and follow the rules for retries.
+// TestPartnerPageSamples runs each sample on the page through a proxy. The proxy loses the first ping, half of the
+// response to the second one, the response to the first post, and half of the response to the third one. It
+// answers the second post with 503. The sample must deliver one signed lead and follow the rules for retries.
 func TestPartnerPageSamples(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
@@ -92,10 +92,11 @@ func TestPartnerPageSamples(t *testing.T) {
 				t.Errorf("the page does not contain the command %s", strings.Join(s.run, " "))
 			}
 			proxy := newSampleProxy(t, n)
-			proxy.faults["/api/lead/ping"] = []fault{lost}
-			proxy.faults["/api/lead/post"] = []fault{unanswered, unavailable}
+			proxy.faults["/api/lead/ping"] = []fault{lost, halved}
+			proxy.faults["/api/lead/post"] = []fault{unanswered, unavailable, halved}
 			output, err := runSample(t, s.run, proxy.program(n, code(t, page, "code-"+id), s.consumer), p.Secret)
 			n.CountPing()
+			n.CountPing() // the ping whose response was lost in part
 			delivered := regexp.MustCompile(`"leadId":"(ld_[0-9A-Z]{26})".*"hmacVerified":true`).FindStringSubmatch(output)
 			if err != nil || delivered == nil || !strings.Contains(output, `"accepted":true`) ||
 				!strings.Contains(output, "200") {
@@ -113,8 +114,8 @@ func TestPartnerPageSamples(t *testing.T) {
 	workedExample(t, page)
 }
 
-// TestPartnerPageSamplesFail runs each sample until it fails: a wrong secret is final, and an unknown
-// outcome ends the sample after its time limit, which the test shortens.
+// TestPartnerPageSamplesFail runs each sample until it fails: a wrong secret is final, even if half of the
+// first response is lost, and an unknown outcome ends the sample after its time limit, which the test shortens.
 func TestPartnerPageSamplesFail(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
@@ -125,9 +126,10 @@ func TestPartnerPageSamplesFail(t *testing.T) {
 			t.Parallel()
 			program := code(t, page, "code-"+id)
 			wrong := newSampleProxy(t, n)
+			wrong.faults["/api/lead/post"] = []fault{halved}
 			output, err := runSample(t, s.run, wrong.program(n, program, s.consumer), "not-"+p.Secret)
 			n.CountPing()
-			if err == nil || !strings.Contains(output, spec.BadSignature.Code) || len(wrong.posts) != 1 {
+			if err == nil || !strings.Contains(output, spec.BadSignature.Code) || len(wrong.posts) != 2 {
 				t.Errorf("wrong secret: got %v after %d posts\n%s", err, len(wrong.posts), output)
 			}
 			limit := regexp.MustCompile(`16 ?\* ?60`)

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -24,6 +25,7 @@ type fault int
 const (
 	lost        fault = iota + 1 // the connection is closed, and the node does not get the request
 	unanswered                   // the connection is closed after the node has responded
+	halved                       // the connection is closed after half of the response's body
 	unavailable                  // the proxy responds with 503
 )
 
@@ -77,6 +79,15 @@ func (p *sampleProxy) serve(w http.ResponseWriter, r *http.Request) {
 	case unanswered:
 		p.node.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
+	case halved:
+		answer := httptest.NewRecorder()
+		p.node.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Set("Content-Length", strconv.Itoa(answer.Body.Len()))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
 	case unavailable:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -103,12 +114,12 @@ func (p *sampleProxy) next(r *http.Request, body string) (f fault) {
 	return f
 }
 
-// checkRetries checks that a sample has sent the same body three times, each time with a new timestamp and
+// checkRetries checks that a sample has sent the same body four times, each time with a new timestamp and
 // signature, and has waited as long as Retry-After says.
 func (p *sampleProxy) checkRetries(t *testing.T) {
 	t.Helper()
-	if len(p.posts) != 3 {
-		t.Fatalf("got %d posts, want 3", len(p.posts))
+	if len(p.posts) != 4 {
+		t.Fatalf("got %d posts, want 4", len(p.posts))
 	}
 	for i, post := range p.posts[1:] {
 		before := p.posts[i]
