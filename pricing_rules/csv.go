@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pingpost/pingpost/internal/csvcell"
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/money"
 )
 
@@ -163,7 +164,7 @@ func (r *baseReader) line(line int, record []string) {
 		Target: Target{
 			Industry: cell(columnIndustry),
 			Category: cell(columnCategory),
-			Country:  cell(columnCountry),
+			Country:  iso3166.Country(cell(columnCountry)),
 			Urgency:  cell(columnUrgency),
 		},
 	}

@@ -44,6 +44,7 @@ func TestParseBases(t *testing.T) {
 		"capitals in the header": strings.Replace(plain, "category,industry", "Category,INDUSTRY", 1),
 		"columns without a name": strings.Replace(strings.Replace(plain, "currency\n", "currency,,\n", 1), "GBP\n", "GBP,,\n", 1),
 		"empty lines at the end": plain + "\n,,,,,\n  \n",
+		"UK":                     strings.ReplaceAll(plain, ",GB,", ",UK,"),
 		"missing cells":          strings.ReplaceAll(plain, "standard,,\n", "standard\n"),
 	} {
 		t.Run(name, func(t *testing.T) {

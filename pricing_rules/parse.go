@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/money"
 )
 
@@ -120,6 +121,7 @@ func (s *source) add(r *reader, node *yaml.Node) {
 			*text.to = r.text(e.value, text.key)
 		}
 	}
+	rule.Country = iso3166.Country(rule.Country)
 	loose := len(r.problems) > before
 	for _, amounts := range []struct {
 		key string

@@ -25,6 +25,7 @@ rules:
   - exclude: true
     category: automotive
   - {multiplier: 0.0001, country: other}
+  - {multiplier: 2, country: UK}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +45,7 @@ rules:
 		},
 		{Category: "automotive", Exclude: ExcludeTrue, Line: 14},
 		{Country: "other", Multiplier: 1, Line: 16},
+		{Country: "GB", Multiplier: 20000, Line: 17},
 	}
 	if card.File != "f.yaml" || len(card.Rules) != len(want) {
 		t.Fatalf("got %d rules from %s", len(card.Rules), card.File)

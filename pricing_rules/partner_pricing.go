@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/pingpost/pingpost/internal/iso3166"
 )
 
 // PartnerPricing contains a partner's adjustment and exclusions, which are applied to the result of the
@@ -73,6 +75,7 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 		if name = strings.ToUpper(name); !isCountry(name) {
 			return fmt.Errorf("country %s is not a two-letter code, such as FR", quoted(name))
 		}
+		name = iso3166.Country(name)
 	}
 	*into = name
 	return nil
@@ -88,10 +91,14 @@ func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	return false
 }
 
-// ParseExclusions decodes exclusions from the JSON in which they are stored.
+// ParseExclusions decodes exclusions from the JSON in which they are stored. Earlier versions stored UK and EL
+// as they were entered.
 func ParseExclusions(text []byte) (list []PartnerExclusion, err error) {
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, fmt.Errorf("decoding exclusions: %w", err)
+	}
+	for i := range list {
+		list[i].Country = iso3166.Country(list[i].Country)
 	}
 	return list, nil
 }

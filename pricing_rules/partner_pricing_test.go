@@ -11,6 +11,8 @@ func TestParseExclusion(t *testing.T) {
 		"industry plumber":                                     {Industry: "plumber"},
 		"category legal-services":                              {Category: "legal-services"},
 		"country fr":                                           {Country: "FR"},
+		"country uk":                                           {Country: "GB"},
+		"industry plumber, country EL":                         {Industry: "plumber", Country: "GR"},
 		"industry: plumber, country: FR":                       {Industry: "plumber", Country: "FR"},
 		" category:legal-services,country : gb":                {Category: "legal-services", Country: "GB"},
 		" country  JP ,industry   plumber ":                    {Industry: "plumber", Country: "JP"},

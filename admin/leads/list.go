@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
@@ -77,7 +78,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry:         web.SearchText(q, "industry"),
-		Country:          strings.ToUpper(web.SearchText(q, "country")),
+		Country:          iso3166.Country(strings.ToUpper(web.SearchText(q, "country"))),
 		State:            web.SearchText(q, "state"),
 		PartnerReference: web.SearchText(q, "reference"),
 		SubID:            web.SearchText(q, "sub_id"),

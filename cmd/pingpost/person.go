@@ -32,7 +32,7 @@ type termFlags struct{ by, country string }
 func newTermFlags(c *cobra.Command) *termFlags {
 	f := &termFlags{}
 	c.Flags().StringVar(&f.by, "by", "email", "find the person by `WHAT`: email or phone")
-	c.Flags().StringVar(&f.country, "country", "", "the two-letter `COUNTRY` of a phone number that does not start with +")
+	c.Flags().StringVar(&f.country, "country", "", "the two-letter `COUNTRY` of a phone number that does not start with +, such as GB (UK is read as GB, and EL as GR)")
 	return f
 }
 

@@ -68,6 +68,10 @@ func personCommands(t *testing.T, p *platform) {
 	}
 	household("one@example.com")
 	household("two@example.com")
+	national := person("020 7946 0555", "find", "--by", "phone", "--country", "uk", "--json")
+	if both := printed[[]personLeadView](t, national); len(both) != 2 {
+		t.Errorf("national number in the UK: got %+v", both)
+	}
 	shared := []string{"export", "--by", "phone", "--identity", "call", "--output", filepath.Join(folder(t), "shared.zip")}
 	person("+442079460555", shared...).fails(t, 1, "--include-differing")
 	if both := printed[requestView](t, person("+442079460555", append(shared, "--include-differing", "--json")...)); both.Leads != 2 {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -24,7 +25,7 @@ type cellFlags struct{ industry, country, urgency string }
 func cellVar(c *cobra.Command) *cellFlags {
 	f := &cellFlags{}
 	c.Flags().StringVar(&f.industry, "industry", "", "the industry's slug, such as plumber")
-	c.Flags().StringVar(&f.country, "country", "", "the market: GB, DE, … or other")
+	c.Flags().StringVar(&f.country, "country", "", "the market: GB, DE, … or other (UK is read as GB)")
 	c.Flags().StringVar(&f.urgency, "urgency", "", "the urgency: emergency, immediate, urgent, standard or flexible")
 	return f
 }
@@ -67,7 +68,7 @@ func pricingSet() *cobra.Command {
 			return usageError{errors.New("--note needs --publish: a draft gets its note when it is published")}
 		}
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {
-			target := pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}
+			target := pricingrules.Target{Industry: cell.industry, Country: iso3166.Country(cell.country), Urgency: cell.urgency}
 			change := ratecard.BaseChange{Target: target, Minor: minor}
 			what := changeText(s, change)
 			if *publish {

@@ -286,7 +286,7 @@ func setPrices(t *testing.T, p *platform) {
 	live := p.on(t, "pricing", "export").ok(t)
 	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB"}
 	left := draftID.FindString(p.on(t, append(set, "--base", "60")...).ok(t))
-	o := p.on(t, append(set, "--urgency", "emergency", "--base", "50")...)
+	o := p.on(t, "pricing", "set", "--industry", "plumber", "--country", "UK", "--urgency", "emergency", "--base", "50")
 	if !strings.Contains(o.ok(t), "50.00 GBP\n") || !strings.Contains(o.stdout, "pingpost pricing publish --draft "+left) {
 		t.Errorf("printed %s", o.stdout)
 	}
@@ -325,6 +325,7 @@ func explainPrices(t *testing.T, p *platform) {
 	}{
 		{[]string{"--version", "1"}, []string{"plumber/GB/standard: 45.6 GBP\n", "base"}},
 		{nil, []string{"plumber/GB/standard: 46 GBP\n"}},
+		{[]string{"--country", "UK"}, []string{"plumber/GB/standard: 46 GBP\n"}},
 		{[]string{"--urgency", "urgent"}, []string{"plumber/GB/urgent: 62.4 GBP\n", "× 1.2", "urgency: urgent"}},
 		{[]string{"--urgency", "whenever"}, []string{"plumber/GB/standard: 46 GBP\n"}},
 		{[]string{"--partner", p.partner(0).slug}, []string{"plumber/GB/standard: 46 GBP\n"}},

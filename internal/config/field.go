@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/pingpost/pingpost/internal/iso3166"
 )
 
 // field connects a setting with a struct field. Each section lists its fields in code. A decoder that
@@ -90,6 +92,7 @@ func daysByCountry(name string, at *map[string]int) field {
 				if err != nil || !countryCode.MatchString(country) {
 					return errors.New("must consist of two-letter country codes in upper case, each with a number of days, such as GB=365")
 				}
+				country = iso3166.Country(country)
 				if _, twice := days[country]; twice {
 					return errors.New("contains a country twice")
 				}

@@ -16,7 +16,8 @@ type Retention struct {
 	ContactDays int
 
 	// Different values of `contact_days` for the leads of some countries. The keys are two-letter country
-	// codes, such as `{GB: 365, DE: 180}` in the file or `GB=365,DE=180` in the variable.
+	// codes, such as `{GB: 365, DE: 180}` in the file or `GB=365,DE=180` in the variable. `UK` is read as
+	// `GB`, and `EL` as `GR`.
 	ContactDaysByCountry map[string]int
 
 	// For how many days after the receipt of a lead the details of its consent are stored, up to 36500,

@@ -69,6 +69,7 @@ func TestDaysByCountry(t *testing.T) {
 	for name, c := range map[string]struct{ file, variable string }{
 		"block in the file":  {file: "retention:\n  contact_days_by_country:\n    GB: 365\n    NO: 0\n"},
 		"line in the file":   {file: "retention:\n  contact_days_by_country: {GB: 365, NO: 0}\n"},
+		"UK in the file":     {file: "retention:\n  contact_days_by_country: {UK: 365, NO: 0}\n"},
 		"list in the file":   {file: "retention:\n  contact_days_by_country: [GB=365, NO=0]\n"},
 		"variable":           {variable: "GB=365, NO=0"},
 		"variable overrides": {file: "retention:\n  contact_days_by_country: {DE: 1}\n", variable: "GB=365 NO=0"},
@@ -83,7 +84,7 @@ func TestDaysByCountry(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{
-		"{gb: 1}", "{GBR: 1}", "{GB: x}", "{GB: }", "{GB: 1.5}", "{GB: [1]}", "{GB: {a: 1}}", "{GB: 1, GB: 2}", "{? [a] : 1}", "GB", "GB=", "=1", "[GB=1, GB=2]", "{GB=1: 2}",
+		"{gb: 1}", "{GBR: 1}", "{GB: x}", "{GB: }", "{GB: 1.5}", "{GB: [1]}", "{GB: {a: 1}}", "{GB: 1, GB: 2}", "{GB: 1, UK: 2}", "{? [a] : 1}", "GB", "GB=", "=1", "[GB=1, GB=2]", "{GB=1: 2}",
 		"{GB: 1, &a DE: *a}",
 	} {
 		_, err := loadText("retention:\n  contact_days_by_country: "+wrong+"\n", append(sufficient(), "PINGPOST_PRIVACY_ERASURE_JOURNAL=/erasures")...)

@@ -34,6 +34,7 @@ var layers = map[string]int{
 	"internal/devprogram":       0,
 	"internal/pemfile":          0,
 	"internal/letters":          0,
+	"internal/iso3166":          0,
 	"migrations":                0,
 	"models":                    1,
 	"pricing_rules":             1,

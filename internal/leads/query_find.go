@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -106,6 +107,7 @@ func (o *Reader) phoneDigests(number, country string) (digests [][]byte, err err
 		return nil, invalidField("phone",
 			"Enter a phone number with + and the country code, or as dialled in the country.")
 	}
+	country = iso3166.Country(country)
 	if country == "" && !strings.HasPrefix(payload.Trim(number), "+") {
 		return nil, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")

@@ -133,6 +133,7 @@ func TestFindEmailAndPhone(t *testing.T) {
 		"phone in E.164":               {all, phone("+442079460018", ""), "a"},
 		"phone with spaces":            {all, phone(" +44 20 7946 0018 ", ""), "a"},
 		"phone in national form":       {all, phone("(020) 7946-0018", "GB"), "a"},
+		"phone in national form, UK":   {all, phone("(020) 7946-0018", "UK"), "a"},
 		"phone with another country":   {all, phone("020 7946 0018", "DE"), ""},
 		"phone that is not valid":      {all, phone("12", "GB"), "c"},
 	} {

@@ -1,5 +1,7 @@
 package payload
 
+import "github.com/pingpost/pingpost/internal/iso3166"
+
 // WarningCode classifies a warning. The constants below are the only codes (decisions 61, 62, 63).
 type WarningCode string
 
@@ -38,13 +40,14 @@ type Warning struct {
 
 // resolveAlias returns the ISO code of a country, and adds a warning if another code was sent.
 func (p *problems) resolveAlias(code [2]byte, f field) [2]byte {
-	switch string(code[:]) {
-	case "UK":
+	iso := iso3166.Country(string(code[:]))
+	switch iso {
+	case string(code[:]):
+		return code
+	case "GB":
 		p.warn(f, CountryAlias, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB")
-		return [2]byte{'G', 'B'}
-	case "EL":
+	case "GR":
 		p.warn(f, CountryAlias, "EL was read as GR, the ISO 3166-1 code of Greece. Send GR")
-		return [2]byte{'G', 'R'}
 	}
-	return code
+	return [2]byte([]byte(iso))
 }

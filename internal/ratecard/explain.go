@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/iso3166"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -30,7 +31,7 @@ func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing)
 	country := strings.TrimSpace(lead.Country)
 	market, known := markets.ByCode(country)
 	if !known {
-		country = strings.ToUpper(country)
+		country = iso3166.Country(strings.ToUpper(country))
 		if len(country) != 2 || strings.Trim(country, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return e, field("country", apperr.InvalidValue, "country", "Enter the country as two letters, such as GB.")
 		}

@@ -227,6 +227,7 @@ func TestExplain(t *testing.T) {
 		}, own, "plumber/GB/standard", "10.50 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "pl"}, pricingrules.PartnerPricing{}, "plumber/other/standard",
 			"5.00 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "uk"}, own, "plumber/GB/standard", "10.50 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "other"}, own, "plumber/other/standard", "5.25 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "PL"}, own, "plumber/other/standard", "5.25 GBP", true},
 		{ratecard.Lead{Industry: "adoption-lawyer", Country: "FR"}, own, "adoption-lawyer/FR/standard", "10.50 EUR", true},
