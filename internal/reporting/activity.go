@@ -29,8 +29,9 @@ type ActivityItem struct {
 	Fields            []string
 }
 
-// Activity returns up to n of a partner's leads and rejections since the given time, newest first.
-// The onboarding page calls it every two seconds, so each query reads only the end of an index.
+// Activity returns a partner's newest leads and rejected requests since the given time, newest first: up to n
+// leads, and up to n requests of each kind. Requests that anyone can send therefore hide no leads and no signed
+// posts (decision 65).
 func (in *Reader) Activity(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
 ) ([]ActivityItem, error) {
@@ -41,7 +42,12 @@ func (in *Reader) Activity(
 		return nil, err
 	}
 	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, code, fields
-		FROM api_requests WHERE partner_id = $1 AND at >= $2 AND status >= 400 ORDER BY id DESC LIMIT $3`, since, n)
+		FROM (
+			SELECT id, at, request_id, endpoint, outcome, code, fields,
+				row_number() OVER (PARTITION BY kind ORDER BY id DESC) AS place
+			FROM api_requests WHERE partner_id = $1 AND at >= $2 AND status >= 400
+		) AS r
+		WHERE place <= $3 ORDER BY id DESC`, since, n)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +73,7 @@ func (in *Reader) Activity(
 		})
 	}
 	slices.SortStableFunc(all, func(a, b ActivityItem) int { return b.At.Compare(a.At) })
-	return all[:min(n, len(all))], nil
+	return all, nil
 }
 
 type storedLead struct {

@@ -198,6 +198,34 @@ func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome 
 	return request
 }
 
+// Requests that anyone can send, and the partner's own 429s, hide no leads and no signed posts.
+func TestActivityInAFlood(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.StartTime()
+	lead := f.lead(t, f.mine, f.sandbox, &f.fresh, now, 100)
+	signed := f.reject(t, f.mine, now, "payload")
+	f.Exec(t, `UPDATE api_requests SET kind = 'signed_post' WHERE request_id = $1`, signed)
+	const n = 3
+	for i := range 2 * n {
+		at := now.Add(time.Duration(i+1) * time.Second)
+		f.reject(t, f.mine, at, "json")
+		limited := f.reject(t, f.mine, at, "too_many")
+		f.Exec(t, `UPDATE api_requests SET kind = 'rate_limited' WHERE request_id = $1`, limited)
+	}
+	got, err := reporting.NewReader(f.DB).Activity(t.Context(), scope.System, f.mine, now, n)
+	outcomes := map[string]int{}
+	for _, a := range got {
+		outcomes[a.Outcome]++
+	}
+	if want := map[string]int{"": 1, "payload": 1, "json": n, "too_many": n}; err != nil || !maps.Equal(outcomes, want) {
+		t.Errorf("got %v, %v, want %v", outcomes, err, want)
+	}
+	if last := got[len(got)-2:]; last[0].Lead != lead || last[1].Request != signed {
+		t.Errorf("the oldest are %+v", last)
+	}
+}
+
 // lead inserts a lead with only the columns that Activity reads.
 func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UUID, at time.Time, minor int64) uuid.UUID {
 	t.Helper()
@@ -241,7 +269,7 @@ func TestActivity(t *testing.T) {
 		want []reporting.ActivityItem
 	}{
 		{scope.System, 10, want},
-		{scope.Partners(f.mine), 2, want[:2]},
+		{scope.Partners(f.mine), 1, want[:2]},
 		{scope.Partners(f.theirs), 10, []reporting.ActivityItem{}},
 	} {
 		got, err := reporting.NewReader(f.DB).Activity(t.Context(), c.sc, f.mine, now, c.n)
