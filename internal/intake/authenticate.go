@@ -135,8 +135,12 @@ func (in *Intake) rejectUnsigned(who owner) error {
 	if required(in.settings.DefaultMode) {
 		return signing.ErrNoSignature.WithReason(reason)
 	}
-	return payload.ErrPost.WithReason(reason).WithFields(notAnAccount(
-		"is not an active account. Send the partnerId of an active account, or post to your own base URL"))
+	correction := "Send the partnerId of an active account"
+	if who.base == nil {
+		correction += ", or post to your own base URL"
+	}
+	return payload.ErrPost.WithReason(reason).WithFields(notAnAccount("does not identify an active account. " + correction +
+		". To find out whether an earlier attempt delivered the lead, sign the post and send it again"))
 }
 
 func notAnAccount(message string) apperr.Field {

@@ -140,7 +140,13 @@ func unknownPartner(t *testing.T, n *node) {
 						n.rejected(t, unsigned(by.slug, b), noSignature.as(by.unsigned))
 						return
 					}
-					checkPartnerID(t, n.rejected(t, unsigned(by.slug, b), badPost.as(by.unsigned)), by.named)
+					f := n.rejected(t, unsigned(by.slug, b), badPost.as(by.unsigned))
+					checkPartnerID(t, f, by.named)
+					// On its own base URL, a partner must not be told to post there.
+					message := f.Fields[0].Message
+					if strings.Contains(message, "base URL") != (by.slug == shared) || !strings.Contains(message, "sign the post") {
+						t.Errorf("got the message %q", message)
+					}
 				})
 			})
 		}
