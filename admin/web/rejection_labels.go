@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// rejectionReason contains the label of a rejection reason and instructions for fixing the request.
+// rejectionReason contains the label of a rejection reason and instructions for fixing the request. Fix is ""
+// if the instructions depend on the code of the response.
 type rejectionReason struct{ words, Fix string }
 
 // RejectionReasons maps the codes of rejection reasons to labels and fixes.
@@ -21,8 +22,8 @@ var RejectionReasons = map[string]rejectionReason{
 	"payload":                            {"missing or invalid field", "The partner must fix the listed fields. The errors in the API response state the rule for each field."},
 	"quote_owner":                        {"quote belongs to another partner", "Post to the base URL that the ping was sent to. A sandbox account's quotes can be used only by that account."},
 	"transaction_format":                 {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
-	"expired":                            {"quote expired", "Post within 15 minutes of the ping. If an earlier attempt may have delivered the lead, sign the post and send it again. Otherwise, ping again."},
-	"already_delivered":                  {"transaction already delivered", "Each transaction delivers one lead, and the body of a retry must be identical. To learn the leadId, sign the post and send it again. Ping again only for another lead."},
+	"expired":                            {"quote expired", ""},
+	"already_delivered":                  {"transaction already delivered", ""},
 	string(models.OutcomeInactive):       {"partner, account or secret not active", "Approve the partner or lift its suspension. The account and the signing secret must also be active."},
 	string(models.OutcomeUnknownAccount): {"unknown partnerId", "Send the partnerId of one of the partner's accounts, spelled exactly as it was issued, or leave it out."},
 	"signature":                          {"wrong signature", "A user who can edit the partner can check the signature to find the cause."},
@@ -39,6 +40,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"match_too_large":                    {"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId."},
 	"busy":                               {"too many posts at once", "Send the same post again. Nothing was stored."},
 	"storing":                            {"not confirmed by the database", "The outcome is unknown. Send the same post again to get the result."},
+	"not_loaded":                         {"prices not loaded yet", "The node had just started. Send the same request again."},
 	"sealing":                            {"price not sealed", "Send the ping again. If this persists, ask the platform's operators to search the log for the request ID."},
 	"taxonomy":                           {"industry no longer exists", "Send the ping again, with an industry from the current list."},
 	"panic":                              {"crash in the service", "Send the same request again. If this persists, ask the platform's operators to search the log for the request ID."},
@@ -46,15 +48,20 @@ var RejectionReasons = map[string]rejectionReason{
 	"no_key_wrapper":                     {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
 }
 
-// RejectionFix returns how to fix a rejected request, or "". For some expired quotes, the fix depends on the
-// code of the response.
+// RejectionFix returns how to fix a rejected request, or "". The fix depends on the code of the response if
+// transactions that have expired or were already delivered have the same outcome, but different causes.
 func RejectionFix(outcome, code string) string {
 	return cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
 }
 
 var codeFixes = map[apperr.PublicCode]string{
-	apperr.TransactionExpiredDelivered: "No action is needed. The lead had been delivered before, and the response contained its leadId.",
-	apperr.TransactionExpiredUnknown:   "The node could not find out whether the lead had been delivered before. Sign the same post and send it again.",
+	apperr.TransactionExpired:           "The partner has not delivered the lead. Ping again, and post within 15 minutes of the ping.",
+	apperr.TransactionExpiredDelivered:  "No action is needed. The lead had been delivered before, and the response contained its leadId.",
+	apperr.TransactionExpiredUnsigned:   "An earlier attempt may have delivered the lead. Sign the post and send it again to find out.",
+	apperr.TransactionExpiredUnknown:    "The node could not find out whether the lead had been delivered before. Sign the same post and send it again.",
+	apperr.TransactionDelivered:         "The partner had delivered another body for this transaction before, and the response contained the leadId of that lead. Retries must have an identical body. Ping again only for another lead.",
+	apperr.TransactionDeliveredByOther:  "Another partner has delivered a lead for this transaction. This lead is not sold. Ping again, and use each transactionId for one lead only.",
+	apperr.TransactionDeliveredUnsigned: "A lead was delivered for this transaction before. Sign the post and send it again to find out which. Ping again only for another lead.",
 }
 
 // outcomes maps the outcomes of requests that were not rejected to labels and badges.

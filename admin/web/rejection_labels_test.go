@@ -1,0 +1,51 @@
+package web
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// Each cause of an expired or already delivered transaction has its own fix, although the outcome is the same.
+func TestRejectionFix(t *testing.T) {
+	codes := map[string][]apperr.PublicCode{
+		"expired": {
+			apperr.TransactionExpired, apperr.TransactionExpiredDelivered, apperr.TransactionExpiredUnsigned,
+			apperr.TransactionExpiredUnknown,
+		},
+		"already_delivered": {
+			apperr.TransactionDelivered, apperr.TransactionDeliveredByOther, apperr.TransactionDeliveredUnsigned,
+		},
+	}
+	causes := map[string]apperr.PublicCode{}
+	for outcome, all := range codes {
+		for _, code := range all {
+			fix := RejectionFix(outcome, string(code))
+			if other, taken := causes[fix]; taken || fix == "" {
+				t.Errorf("%s: got the fix %q, as for %q", code, fix, other)
+			}
+			causes[fix] = code
+		}
+	}
+	for outcome := range RejectionReasons {
+		if _, byCode := codes[outcome]; !byCode && RejectionFix(outcome, "") == "" {
+			t.Errorf("%s has no fix", outcome)
+		}
+	}
+	if RejectionFix("not_loaded", string(apperr.ServiceUnavailable)) == "" {
+		t.Error("not_loaded has no fix")
+	}
+}
+
+// Staff see that a partnerId is unknown, although the sender does not, and can search for it.
+func TestUnknownPartnerIDIsLabelled(t *testing.T) {
+	const outcome = string(models.OutcomeUnknownAccount)
+	label := ReasonLabel(outcome)
+	option := ui.Option{Value: outcome, Label: ui.Sentence(label)}
+	if label != "unknown partnerId" || !slices.Contains(LoggedOutcomes(), option) {
+		t.Errorf("got the label %q and the filter's options %v", label, LoggedOutcomes())
+	}
+}
