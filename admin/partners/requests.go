@@ -172,26 +172,37 @@ func requestURL(r reporting.Request) string {
 	return web.PartnerURL(r.Partner) + "/requests/" + id.Format(id.Request, r.RequestID)
 }
 
-// requestPage shows a request of the partner, which can also be a ping with a price.
+// requestPage shows a request of the partner, which can also be a ping with a price. The platform account has
+// no other pages.
 func (h *Handlers) requestPage(k *web.Request) error {
-	p, err := h.partner(k)
+	partner, err := web.PathID(k, "id", id.Partner)
 	if err != nil {
 		return err
+	}
+	found, err := h.Partners.ByIDs(k.R.Context(), k.Scope, []uuid.UUID{partner})
+	if err != nil {
+		return err
+	}
+	p, ok := found[partner]
+	if !ok {
+		return web.ErrNotFound
 	}
 	requestID, err := web.PathID(k, "request", id.Request)
 	if err != nil {
 		return err
 	}
-	r, found, err := h.Reporting.FindRequest(k.R.Context(), k.Scope, requestID)
+	r, logged, err := h.Reporting.FindRequest(k.R.Context(), k.Scope, requestID)
 	if err != nil {
 		return err
 	}
-	if !found || r.Partner != p.ID {
+	if !logged || r.Partner != p.ID {
 		return web.ErrNotFound
 	}
-	head, err := h.head(k, p, "requests")
-	if err != nil {
-		return err
+	head := view.PartnerHead{Shell: k.Shell(p.Name)}
+	if p.ID != models.PlatformIDs.Partner {
+		if head, err = h.head(k, p, "requests"); err != nil {
+			return err
+		}
 	}
 	words, kind, _ := web.OutcomeLabel(r.Outcome)
 	v := view.PartnerRequestView{
@@ -208,7 +219,9 @@ func (h *Handlers) requestPage(k *web.Request) error {
 		Fields:    r.Fields,
 		Fix:       web.RejectionFix(r.Outcome, r.Code),
 		Took:      ui.DurationText(r.Took()),
-		ListURL:   head.URL + "?tab=requests",
+	}
+	if head.URL != "" {
+		v.ListURL = head.URL + "?tab=requests"
 	}
 	if r.Outcome == wrongSignature && r.Secret == uuid.Nil && head.CanWrite {
 		v.CheckURL = head.URL + "/check"

@@ -719,9 +719,11 @@ func PartnerRequest(v PartnerRequestView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("quiet", "", "All requests", v.ListURL).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
+			if v.ListURL != "" {
+				templ_7745c5c3_Err = ui.LinkButton("quiet", "", "All requests", v.ListURL).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
 			}
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "</div><dl class=\"pairs\"><dt>Request ID</dt><dd>")
 			if templ_7745c5c3_Err != nil {

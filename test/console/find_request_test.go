@@ -22,6 +22,8 @@ func TestJumpFindsRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	p := n.NewPartner(t, "harbour", models.SigningRequired)
+	// Without a partnerId, the post belongs to the platform account, which has no other page.
+	unsigned := n.Do(t, node.Request{Path: "/api/lead/post", Body: "{}"})
 	body := n.FreshPost(t, p)
 	n.Manual.Advance(quote.Validity - time.Second)
 	first := n.Post(t, p, body)
@@ -64,7 +66,9 @@ func TestJumpFindsRequests(t *testing.T) {
 		"delivered": {first, lead},
 		"retry":     {retry, requests + retry.Header.Get("X-Request-Id")},
 		"rejected":  {rejected, requests + rejected.Header.Get("X-Request-Id")},
-		"ping":      {ping, requests + ping.Header.Get("X-Request-Id")},
+		"platform account": {unsigned, "/partners/" + id.Format(id.Partner, models.PlatformIDs.Partner) + "/requests/" +
+			unsigned.Header.Get("X-Request-Id")},
+		"ping": {ping, requests + ping.Header.Get("X-Request-Id")},
 	} {
 		request := c.of.Header.Get("X-Request-Id")
 		for _, text := range []string{request, strings.ToLower(request)} {
