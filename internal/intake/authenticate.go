@@ -105,7 +105,9 @@ func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	case p.base != nil:
 		who.account = p.ownAccount()
 	case p.payload.PartnerID != "":
-		who.account = p.directory.Account(p.payload.PartnerID)
+		if who.account = p.directory.Account(p.payload.PartnerID); who.account == nil {
+			who.quoted = p.directory.ByID(quoted)
+		}
 	case quoted != uuid.Nil:
 		if partner := p.directory.ByID(quoted); partner != nil {
 			who.account = partner.Default

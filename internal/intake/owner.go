@@ -8,6 +8,7 @@ type owner struct {
 	base    *partners.Partner // whose base URL was used; nil for the shared base URL
 	account *partners.Account // nil until it is found (decision 13)
 	secret  *partners.Secret  // nil until the signature has been verified
+	quoted  *partners.Partner // to whom the quote was issued, if the partnerId is unknown; may be nil
 }
 
 // partner returns nil until the partner is known.

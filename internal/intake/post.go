@@ -26,7 +26,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	result, who, err := in.post(ctx, req, start)
 	r := loggedRequest{TrafficKey: who.key(), id: req.ID, at: start}
 	if err != nil {
-		r.wrong = in.newWrongSignature(req, who.partner(), start, err)
+		r.wrong = in.newWrongSignature(req, who, start, err)
 		in.recordRejection(r, err)
 		return PostResult{Partner: r.Partner}, err // the partner is for the access log
 	}

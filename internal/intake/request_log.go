@@ -29,6 +29,8 @@ type loggedRequest struct {
 	wrong *wrongSignature // if an ended secret may have signed the post
 }
 
+func (r loggedRequest) set() requestSet { return requestSet{r.Partner, r.kind} }
+
 // kindOf returns the kind of a request, which determines the limit that it counts towards. Requests that
 // anyone can send do not push out signed posts, and 429s do not push out other rejections (decision 65).
 func kindOf(k TrafficKey) models.RequestKind {

@@ -29,7 +29,7 @@ func newRequestQueue(keep int) *requestQueue {
 
 // add adds a request to the queue. It returns how many requests were dropped because the queue was full.
 func (q *requestQueue) add(r loggedRequest) (lost int64) {
-	set := requestSet{r.Partner, r.kind}
+	set := r.set()
 	switch mine := len(q.sets[set]); {
 	case mine >= q.keep:
 		q.removeOldest(set)

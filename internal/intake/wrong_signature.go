@@ -30,9 +30,9 @@ type wrongSignature struct {
 }
 
 // newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
-// room for it. The partner is nil if it is not known.
+// room for it.
 func (in *Intake) newWrongSignature(
-	req PostRequest, partner *partners.Partner, start time.Time, err error,
+	req PostRequest, who owner, start time.Time, err error,
 ) *wrongSignature {
 	f := apperr.As(err)
 	if f == nil || f.Code != signing.ErrSignature.Code {
@@ -46,9 +46,12 @@ func (in *Intake) newWrongSignature(
 	if malformed != nil || !in.Traffic.reserve(len(req.Body)) {
 		return nil
 	}
-	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{partner}, unknownAccount}
-	if partner == nil {
+	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{who.partner()}, unknownAccount}
+	if who.partner() == nil {
 		w.partners = in.Directory.Get().Shared()
+	}
+	if who.quoted != nil {
+		w.partners = append([]*partners.Partner{who.quoted}, w.partners...)
 	}
 	return w
 }
@@ -75,7 +78,7 @@ func (q *requestQueue) findSecrets() {
 			wrong := r.wrong
 			r.wrong = nil
 			switch {
-			case wrong != nil && checks < maxSecretChecks && wrong.findSecret(&r, &checks):
+			case wrong != nil && checks < maxSecretChecks && wrong.findSecret(&r, &checks) && r.set() != set:
 				found = append(found, r)
 			case r.Partner != uuid.Nil:
 				rest = append(rest, r)
@@ -91,9 +94,10 @@ func (q *requestQueue) findSecrets() {
 	}
 }
 
-// findSecret sets the partner, secret and kind of a post if it was signed with a secret that expired or was
-// revoked in the last 30 days, or with an active secret, but with a partnerId that no account has. It adds the
-// number of checked signatures to checks.
+// findSecret sets the partner and secret of a post if it was signed with a secret that expired or was revoked
+// in the last 30 days, or with an active secret, but with a partnerId that no account has. Only the latter
+// counts as a signed post, because a secret may have been revoked after others had learned it. findSecret adds
+// the number of checked signatures to checks.
 func (w *wrongSignature) findSecret(r *loggedRequest, checks *int) bool {
 	for _, p := range w.partners {
 		for _, s := range p.Secrets {
@@ -102,7 +106,10 @@ func (w *wrongSignature) findSecret(r *loggedRequest, checks *int) bool {
 			}
 			*checks++
 			if s.Verify(w.claim, w.body) {
-				r.Partner, r.Secret, r.kind = p.ID, s.ID, models.RequestSignedPost
+				r.Partner, r.Secret = p.ID, s.ID
+				if s.Active(r.at) {
+					r.kind = models.RequestSignedPost
+				}
 				return true
 			}
 		}
