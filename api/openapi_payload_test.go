@@ -146,6 +146,7 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, noConsent + `,"consent":{"acknowledged":true,"recipientHash":"` + strings.Repeat("aF ", 32) + `"}}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a b"}}`, rejected},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"t"},"thirdPartyFormCertUrl":1,"thirdPartyLeadId":1}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyLeadId":" "},"thirdPartyLeadId":1}`, rejected},
 		{post, q + `,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"` + strings.Repeat("a", 256) + `"}`, accepted},
 		{post, q + `,"thirdPartyFormCertUrl":1}`, rejected},
 		{post, q + `,"thirdPartyLeadId":"` + strings.Repeat("a", 257) + `"}`, rejected},

@@ -67,7 +67,7 @@ func pickConsent(object members) consentFields {
 		case "thirdPartyFormCertUrl":
 			f.formCertURL = value.filled()
 		case "thirdPartyLeadId":
-			f.thirdPartyLead = value
+			f.thirdPartyLead = value.filled()
 		}
 	}
 	return f

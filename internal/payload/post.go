@@ -144,7 +144,7 @@ func pickPost(object members) postFields {
 		case "thirdPartyFormCertUrl":
 			f.formCertURL = value.filled()
 		case "thirdPartyLeadId":
-			f.thirdPartyLead = value
+			f.thirdPartyLead = value.filled()
 		case "notes":
 			f.notes = value
 		case "answers":
