@@ -105,6 +105,19 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+// Reasons and currencies are open lists. Generated clients would reject new values if the lists were enums.
+func TestOpenLists(t *testing.T) {
+	schemas := loadDocument(t).Components.Schemas
+	for name, schema := range map[string]*openapi3.Schema{
+		"reason":   schemas["Declined"].Value.Properties["reason"].Value,
+		"currency": schemas["Currency"].Value,
+	} {
+		if values, _ := schema.Extensions["x-extensible-enum"].([]any); len(values) == 0 || schema.Enum != nil {
+			t.Errorf("%s: got the open list %v and the enum %v", name, values, schema.Enum)
+		}
+	}
+}
+
 // Each error that the packages of the partner API declare has a public code. Without one, the response
 // would contain internal_error.
 func TestDeclaredErrorsHaveAPublicCode(t *testing.T) {

@@ -14,8 +14,10 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -425,6 +427,28 @@ func TestRequests(t *testing.T) {
 			t.Errorf("another partner's page shows the request: %s", p.Text())
 		}
 	}
+}
+
+// Staff see which ended secret signed a post, when it ended and who revoked it.
+func TestRequestsWithEndedSecrets(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	shown := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
+	secret := testkit.Value[uuid.UUID](t, o.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1`, o.PartnerID)
+	revoker := o.Options.Partners.By(audit.Actor{Name: "ada@example.com", Role: "administrator"})
+	if err := revoker.RevokeSecret(t.Context(), scope.System, models.Partner{ID: o.PartnerID}, secret); err != nil {
+		t.Fatal(err)
+	}
+	request := id.New(o.Time.Now())
+	o.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, secret_id, outcome, fields, status, code,
+			message, detail, duration_us)
+		VALUES ($1, $2, $3, 'other_post', 'post', $4, 'signature', '{}', 401, 'signature_invalid', '', '', 310)`,
+		o.PartnerID, o.Time.Now(), request, secret)
+	name := "“live” (pp_…" + shown[len(shown)-4:] + ")"
+	o.Get(t, o.PartnerURL+"?tab=requests").ExpectTexts(t, http.StatusOK, name)
+	o.Get(t, o.PartnerURL+"?tab=requests&view=each").ExpectTexts(t, http.StatusOK, name)
+	o.Get(t, o.PartnerURL+"/requests/"+id.Format(id.Request, request)).
+		ExpectTexts(t, http.StatusOK, name, "revoked on "+ui.UTC(o.Time.Now())+" by ada@example.com")
 }
 
 // The check finds the cause even though browsers change line breaks in the pasted body.

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The statement and its CSV file contain the notes for the partner as text. They do not contain the
-// notes on rejected returns.
+// The statement and its CSV file contain the notes for the partner as text, and the partner's reference and
+// subId. They do not contain the notes on rejected returns.
 func TestStatementShowsNotes(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -22,6 +22,7 @@ func TestStatementShowsNotes(t *testing.T) {
 		c.DeliverLead(t, c.Harbour, money.Amount{Minor: 5000, Currency: money.GBP})
 	}
 	returned, kept := admintest.LeadID(c.Leads[0]), admintest.LeadID(c.Leads[1])
+	c.Exec(t, `UPDATE leads SET partner_reference = 'click-7', sub_id = 'mail' WHERE id = $1`, c.Leads[0])
 	request := func(lead, reason string) string {
 		return c.Post(t, "/payouts/returns/new", url.Values{
 			"lead":     {lead},
@@ -47,7 +48,8 @@ func TestStatementShowsNotes(t *testing.T) {
 
 	p := c.Get(t, at)
 	p.Expect(t, "the statement", http.StatusOK, returned, `: &#34;&gt;&lt;script&gt;`, "second line",
-		"−45.60<span", "=HYPERLINK(", "+1.50<span")
+		"−45.60<span", "=HYPERLINK(", "+1.50<span",
+		"Partner reference: click-7", "subId: mail")
 	for _, not := range []string{"<script>alert", "internal evidence", "internal answer", kept} {
 		if strings.Contains(p.Body, not) {
 			t.Errorf("the statement shows %q: %s", not, p.Text())

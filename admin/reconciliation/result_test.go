@@ -25,6 +25,7 @@ func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, foreign := admintest.EveryFinding(b, t)
+	b.Exec(t, `UPDATE leads SET partner_reference = 'click-7', sub_id = 'mail'`)
 	at := b.UploadPartnerFile(t, "harbour-leads", rows...)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, "march.csv", `data-rows="8"`, `value="leadId" selected`,
 		`value="amount" selected`, `value="in:currency" selected`)
@@ -56,6 +57,7 @@ func TestReconciliation(t *testing.T) {
 	} {
 		b.Get(t, at+"?finding="+finding).ExpectTexts(t, http.StatusOK, want)
 	}
+	b.Get(t, at+"?finding=matched").ExpectTexts(t, http.StatusOK, "Partner reference: click-7", "subId: mail")
 	if p := b.Get(t, at+"?finding=unknown"); strings.Contains(p.Body, `href="/leads/`+foreign) {
 		t.Error("another partner's lead is a link")
 	}
