@@ -38,6 +38,7 @@ func (c Constraints) Translate(err error) error {
 // and the constraint, because Postgres quotes rows in its message and detail.
 type Err struct {
 	SQLState, Table, Constraint string
+	routine                     string // of Postgres, which reports several errors with the same SQLSTATE
 	kind                        string // describes the error; if it is "", SQLState does
 	permanent                   bool   // the error lasts until an operator changes the configuration
 	cause                       error
@@ -54,10 +55,12 @@ func (e *Err) Error() string {
 	case e.Table != "":
 		text += fmt.Sprintf(" (table %q)", e.Table)
 	}
-	if e.missingPartition() {
+	switch hint, ok := operatorHints[e.SQLState]; {
+	case e.missingPartition():
 		text += ": the table has no partition for this time; see the check partitions in /readyz"
-	}
-	if hint, ok := operatorHints[e.SQLState]; ok {
+	case e.SQLState == checkViolation && e.routine == "ATRewriteTable":
+		text += ": the table contains rows of another period, so it cannot be attached as a partition: move them out of it"
+	case ok:
 		text += ": " + hint
 	}
 	return text
@@ -67,8 +70,10 @@ func (e *Err) Error() string {
 const checkViolation = "23514"
 
 // missingPartition reports whether there is no partition for a row. Postgres then reports a violated check
-// constraint without a name.
-func (e *Err) missingPartition() bool { return e.SQLState == checkViolation && e.Constraint == "" }
+// constraint.
+func (e *Err) missingPartition() bool {
+	return e.SQLState == checkViolation && e.routine == "ExecFindPartition"
+}
 
 var operatorHints = map[string]string{
 	"28P01": "role or password rejected: check database.url",
@@ -79,18 +84,19 @@ var operatorHints = map[string]string{
 	"42704": "unknown parameter in the URL: check database.url",
 	"53100": "the server's disk is full",
 	"53300": "no connections left: raise the server's max_connections or lower database.max_connections",
+	"55P03": "another transaction, such as a backup or a migration, holds the lock: wait until it ends, or find it in pg_stat_activity and end it",
 	"57P01": "the server is stopping",
 	"57P03": "the server is starting or stopping",
 	"25006": "the server is read-only; it may be a standby",
 }
 
 // Temporary reports whether the error is caused by the state of the connection or the server, for
-// example if the server is starting, stopping, read-only, or out of disk space or connections.
+// example if the server is starting, stopping, read-only, or out of disk space or connections, or by a lock.
 func (e *Err) Temporary() bool {
 	if e.permanent {
 		return false
 	}
-	if e.SQLState == "" {
+	if e.SQLState == "" || e.SQLState == lockNotAvailable {
 		return true
 	}
 	switch e.SQLState[:2] {
@@ -124,7 +130,7 @@ func Translate(err error) error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &pg) && !errors.As(err, &connect) {
-		return &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
+		return &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName, routine: pg.Routine}
 	}
 	return redact(err)
 }

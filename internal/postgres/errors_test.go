@@ -161,6 +161,14 @@ func TestTranslateKeepsDetailsForLog(t *testing.T) {
 	}
 }
 
+// An error about a lock explains what to do.
+func TestLockTimeoutIsExplained(t *testing.T) {
+	const bare = "database: SQLSTATE 55P03"
+	if err := postgres.Translate(&pgconn.PgError{Code: "55P03"}); !strings.HasPrefix(err.Error(), bare+": ") {
+		t.Errorf("got %v, want %s and what to do", err, bare)
+	}
+}
+
 func TestTranslateKeepsKnownErrors(t *testing.T) {
 	if err := postgres.Translate(nil); err != nil {
 		t.Errorf("Translate(nil) = %v", err)
@@ -195,6 +203,7 @@ func TestTemporary(t *testing.T) {
 		"40001": true,
 		"40P01": true,
 		"25006": true,
+		"55P03": true,
 		"23505": false,
 		"23514": false,
 		"22P02": false,

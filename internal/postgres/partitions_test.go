@@ -2,9 +2,13 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -128,8 +132,7 @@ func TestDetachedPartitionIsAttachedAgain(t *testing.T) {
 		}
 	}
 	ensure()
-	d.Exec(t, `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
-		VALUES ($1, false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`, now)
+	d.Exec(t, insertPing, now)
 	triggers := `SELECT count(*) FROM pg_trigger WHERE tgrelid = 'ledger_entries_20310501'::regclass`
 	before := testkit.Value[int](t, d, triggers)
 	d.Exec(t, `ALTER TABLE pings DETACH PARTITION pings_20310506`)
@@ -142,3 +145,75 @@ func TestDetachedPartitionIsAttachedAgain(t *testing.T) {
 		t.Errorf("got %d triggers on the attached partition, want %d", after, before)
 	}
 }
+
+// A partition that is being detached concurrently accepts no rows, so it counts as missing. EnsurePartitions
+// completes what was interrupted and attaches the partition again with its rows, even if new partitions are
+// shorter.
+func TestDetachingPartitionIsAttachedAgain(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	if err := d.EnsurePartitions(t.Context(), now, postgres.Monthly); err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, insertPing, now)
+	current := func(table string) bool {
+		t.Helper()
+		horizons, err := d.Horizons(t.Context(), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(horizons, func(h postgres.Horizon) bool { return h.Table == table && !h.Until.IsZero() })
+	}
+	owner := testkit.Connect(t, d.OwnerURL)
+	if _, err := owner.Exec(t.Context(), `SET lock_timeout = '100ms'`); err != nil {
+		t.Fatal(err)
+	}
+	for table, partition := range map[string]string{"pings": "pings_20310506", "leads": "leads_20310501"} {
+		backup := testkit.Connect(t, d.RootURL)
+		if _, err := backup.Exec(t.Context(), `BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM `+table); err != nil {
+			t.Fatal(err)
+		}
+		for _, waits := range []string{
+			`ALTER TABLE ` + table + ` DETACH PARTITION ` + partition + ` CONCURRENTLY`,
+			`SELECT create_partitions('{` + table + `}', 'week', '2031-05-06', '2031-05-06')`,
+		} {
+			_, err := owner.Exec(t.Context(), waits)
+			if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "55P03" {
+				t.Fatalf("%s: got %v, want a lock timeout", waits, err)
+			}
+			if current(table) {
+				t.Errorf("after %s, the partition is not missing", waits)
+			}
+		}
+		if _, err := backup.Exec(t.Context(), `COMMIT`); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.EnsurePartitions(t.Context(), now, postgres.Weekly); err != nil || !current(table) {
+			t.Errorf("%s: the partition is not attached again: %v", table, err)
+		}
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pings WHERE issued_at > '2031-05-06'`); n != 1 {
+		t.Errorf("got %d pings in the attached partition, want 1", n)
+	}
+}
+
+// If a detached partition contains rows of another period, it cannot be attached. The error must not refer to the
+// missing partition, which is what it was meant to fix.
+func TestRowsOfAnotherPeriodAreReported(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	if err := d.EnsurePingPartitions(t.Context(), now, 1); err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, `ALTER TABLE pings DETACH PARTITION pings_20310506`)
+	d.Exec(t, strings.Replace(insertPing, "INTO pings", "INTO pings_20310506", 1), now.AddDate(0, 1, 0))
+	err := d.EnsurePingPartitions(t.Context(), now, 1)
+	if err == nil || postgres.IsMissingPartition(err) || !strings.Contains(err.Error(), "pings_20310506") {
+		t.Errorf("got %v, want an error about the rows of pings_20310506", err)
+	}
+}
+
+const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+	VALUES ($1, false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`
