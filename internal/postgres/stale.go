@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -31,7 +30,7 @@ func (c retryingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // retryingConn retries a query once if a migration has changed the columns of its result. Postgres reports
 // this before it runs the query, and pgx then prepares the query again. Within a transaction, the error has
-// aborted the transaction, so the query is not retried.
+// aborted the transaction, so the query is not retried. DB.Transaction runs the whole transaction again.
 type retryingConn struct{ *stdlib.Conn }
 
 const noTransaction = 'I'
@@ -48,6 +47,6 @@ func (c retryingConn) QueryContext(ctx context.Context, query string, args []dri
 // isStale reports whether a prepared statement would now return different columns than when it was prepared.
 // Several errors have the same SQLSTATE. The routine tells them apart, because the message can be translated.
 func isStale(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery"
+	var safe *Err
+	return errors.As(Translate(err), &safe) && safe.SQLState == "0A000" && safe.routine == "RevalidateCachedQuery"
 }

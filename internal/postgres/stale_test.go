@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -50,5 +51,24 @@ func TestQueryIsRetriedAfterSchemaChange(t *testing.T) {
 	}
 	if err := read(conn); err != nil {
 		t.Errorf("after the transaction: %v", err)
+	}
+}
+
+// A transaction that fails because a migration has changed the type of a column runs again.
+func TestTransactionRunsAgainAfterSchemaChange(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	d.Exec(t, `CREATE TABLE things AS SELECT 1::int AS n`)
+	d.Exec(t, `GRANT SELECT ON things TO pingpost_app`)
+	for _, want := range []int{1, 2} {
+		attempts, n := 0, 0
+		err := d.Transaction(t.Context(), func(tx *gorm.DB) error {
+			attempts++
+			return tx.Raw(`SELECT n FROM things WHERE n = ?`, 1).Scan(&n).Error
+		})
+		if err != nil || n != 1 || attempts != want {
+			t.Errorf("got %d after %d attempts (%v), want 1 after %d", n, attempts, err, want)
+		}
+		d.Exec(t, `ALTER TABLE things ALTER COLUMN n TYPE bigint`)
 	}
 }

@@ -19,8 +19,8 @@ const (
 )
 
 // Transaction runs fn in a database transaction, and then the transaction's last step. If the database
-// rolls the transaction back because of a deadlock or a serialization failure, Transaction runs both
-// again, up to a total of maxAttempts attempts. fn must therefore not change variables that it reads, and
+// rolls the transaction back because of a deadlock, a serialization failure or a changed column, Transaction
+// runs both again, up to a total of maxAttempts attempts. fn must therefore not change variables that it reads, and
 // it must not make network calls.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	for attempt := 1; ; attempt++ {
@@ -41,10 +41,12 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// retriable reports whether the database rolled a transaction back because it conflicted with another one.
+// retriable reports whether the database rolled a transaction back because it conflicted with another one, or
+// because a migration has changed the columns that one of its queries returns.
 func retriable(err error) bool {
 	var safe *Err
-	return errors.As(Translate(err), &safe) && (safe.SQLState == deadlockDetected || safe.SQLState == serializationFailure)
+	return errors.As(Translate(err), &safe) &&
+		(safe.SQLState == deadlockDetected || safe.SQLState == serializationFailure || isStale(safe))
 }
 
 const (
