@@ -10,7 +10,8 @@ import (
 // maxFailures is the number of consecutive failed groups after which Failing reports an error.
 const maxFailures = 3
 
-// failures counts the groups of posts that could not be stored since one was stored.
+// failures counts the groups of posts that could not be stored since one was stored. A successful write check
+// only lowers the count, because posts can fail for reasons that do not affect the check (decision 77).
 type failures struct {
 	mu   sync.Mutex
 	n    int
@@ -35,8 +36,8 @@ func (f *failures) reset() {
 	f.n, f.last = 0, nil
 }
 
-// Failing returns nil, or the last error if the last three groups of posts could not be stored.
-// Posts that arrive together are a group.
+// Failing returns nil, or the last error if the last three groups of posts could not be stored, or the last
+// one after Recovered. Posts that arrive together are a group.
 func (s *Store) Failing() error {
 	f := &s.failures
 	f.mu.Lock()
@@ -44,8 +45,13 @@ func (s *Store) Failing() error {
 	if f.n < maxFailures {
 		return nil
 	}
-	return fmt.Errorf("the last %d attempts to store leads failed: %w", f.n, f.last)
+	return fmt.Errorf("the last attempts to store leads failed: %w", f.last)
 }
 
-// Recovered resets the count of failed groups. Call it when the database can store leads again.
-func (s *Store) Recovered() { s.failures.reset() }
+// Recovered makes Failing return nil until another group fails. Call it when a write check has succeeded.
+func (s *Store) Recovered() {
+	f := &s.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n = min(f.n, maxFailures-1)
+}

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Failing reports an error after three failed groups without a stored one in between. Retries of stored
-// leads and data that Postgres rejects do not count.
+// Failing reports an error after three failed groups without a stored one in between, and again after each
+// failed group until one is stored. Retries of stored leads and data that Postgres rejects do not count.
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	p := platform(t)
@@ -49,4 +49,14 @@ func TestFailing(t *testing.T) {
 	expect("after three failures", true)
 	p.Leads.Recovered()
 	expect("after Recovered", false)
+	fail()
+	expect("after another failure", true)
+	p.Leads.Recovered()
+	if _, stored, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil || !stored {
+		t.Fatal(stored, err)
+	}
+	p.Leads.Recovered()
+	fail()
+	fail()
+	expect("after a stored lead and two failures", false)
 }

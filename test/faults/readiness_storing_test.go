@@ -23,7 +23,7 @@ func freeDisk(t *testing.T, n *node.Node, table string) {
 
 // TestReadinessRequiresStoring checks that a node is not ready for posts after it has failed to store
 // three of them in a row. It must become ready again when the database can store data, even without further
-// posts.
+// posts. If the next post fails too, the node must not be ready.
 func TestReadinessRequiresStoring(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -48,6 +48,11 @@ func TestReadinessRequiresStoring(t *testing.T) {
 		t.Errorf("the check does not contain the SQLSTATE: %s", state)
 	}
 	awaitMetric(t, n, `pingpost_ready{check="storing"}`, "0")
+	freeDisk(t, n, "write_checks")
+	n.AwaitReadiness(t, "/readyz")
+	fillDisk(t, n, "write_checks")
+	fail()
+	n.AwaitReadiness(t, "/readyz", "storing")
 	freeDisk(t, n, "leads")
 	freeDisk(t, n, "write_checks")
 	n.AwaitReadiness(t, "/readyz")
@@ -81,6 +86,38 @@ func TestReadinessRequiresPartitions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadinessRequiresAttachedPartition detaches the current partition of leads concurrently while another
+// transaction, such as a backup, reads it. Until that transaction ends, Postgres accepts no leads.
+func TestReadinessRequiresAttachedPartition(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	delivered := n.FreshPost(t, n.Required)
+	node.Decode[node.Delivered](t, n.Post(t, n.Required, delivered))
+	backup, operator := testkit.Connect(t, n.DB.RootURL), testkit.Connect(t, n.DB.OwnerURL)
+	if _, err := backup.Exec(t.Context(), `BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM leads`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The command fails if the node completes it first.
+		_, _ = operator.Exec(t.Context(), `ALTER TABLE leads DETACH PARTITION leads_20260101 CONCURRENTLY`)
+	}()
+	n.AwaitReadiness(t, "/readyz", "partitions")
+	n.AwaitReadiness(t, "/readyz/ping")
+	fresh := n.FreshPost(t, n.Required)
+	n.CheckUnavailable(t, n.Post(t, n.Required, fresh), spec.NotSaved)
+	if _, err := backup.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	n.AwaitReadiness(t, "/readyz")
+	if a := n.Post(t, n.Required, delivered); a.Status != http.StatusOK || a.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("repeated post: got %d %s, want a replay", a.Status, a.Body)
+	}
+	node.Decode[node.Delivered](t, n.Post(t, n.Required, fresh))
 }
 
 // execRoot runs a statement on the test's own connection.
