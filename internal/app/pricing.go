@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
@@ -35,19 +37,21 @@ func (a *App) replay(ctx context.Context) {
 }
 
 // every calls the function do until ctx ends. It pauses after each call that fails or that returns
-// false, which means that no work is left. It logs only the first of several consecutive failures.
+// false, which means that no work is left. It logs failures as failurelog.State decides.
 func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	failing := false
+	var failure failurelog.State
 	for {
 		more, err := do(ctx)
-		if err != nil && ctx.Err() == nil && !failing {
-			a.log.Error(what+" failed, retrying", "error", postgres.Translate(err))
-		}
-		failing = err != nil
-		if more && !failing {
-			continue
+		switch err = postgres.Translate(err); {
+		case err == nil:
+			failure.End()
+			if more {
+				continue
+			}
+		case ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
+			a.log.Error(what+" failed, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

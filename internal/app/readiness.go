@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
@@ -30,7 +31,7 @@ type readiness struct {
 	partitions atomic.Pointer[string]
 	gauge      *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
-	failing    map[string]failureLog // by check; used only by followReadiness
+	failing    map[string]failurelog.State // by check; used only by followReadiness
 
 	repairing     atomic.Bool            // repairPartitions is running
 	repairFailure atomic.Pointer[string] // of the last repairPartitions; nil if it succeeded
@@ -46,7 +47,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_partitions_end_timestamp_seconds",
 			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
 		}, []string{"table"}),
-		failing: map[string]failureLog{},
+		failing: map[string]failurelog.State{},
 	}
 	registry.MustRegister(r.gauge, r.horizons)
 	unknown := stateUnknown
@@ -124,7 +125,7 @@ func (a *App) repairPartitions(ctx context.Context) {
 func (r *readiness) setPartitions(state string) { r.partitions.Store(&state) }
 
 // checkStoring tries to write to the database if the last posts could not be stored. If the database
-// commits the write, the node becomes ready for posts again.
+// commits the write, the node becomes ready for posts again, until the next post fails.
 func (a *App) checkStoring(ctx context.Context) {
 	if a.leads.Failing() == nil {
 		return
@@ -154,7 +155,7 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that fails, as failureLog decides, and each check that passes again. An
+// noteChanges logs each check that fails, as failurelog.State decides, and each check that passes again. An
 // unknown state does not count as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
@@ -168,9 +169,9 @@ func (a *App) noteChanges(states map[string]string) {
 		failure := r.failing[check]
 		switch {
 		case state == stateUnknown:
-		case ok && failure.end():
+		case ok && failure.End():
 			a.log.Info("check passes again", "check", check)
-		case !ok && failure.due(state, clock.System{}.Now()):
+		case !ok && failure.Due(state, clock.System{}.Now()):
 			a.log.Warn("check fails", "check", check, "why", state)
 		}
 		r.failing[check] = failure

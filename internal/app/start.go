@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
 	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/snapshot"
 )
 
 const (
@@ -88,16 +88,14 @@ func (a *App) inspect(ctx context.Context) error {
 
 // isRetryable reports whether the method load may succeed if it is called again after this error. A
 // configuration error is not retryable.
-func isRetryable(err error) bool {
-	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
-}
+func isRetryable(err error) bool { return postgres.Temporary(err) }
 
 // awaitDatabase calls the method load until it succeeds, and then returns true. It returns false if ctx
 // ends or if an error is not retryable. Such an error also stops the node.
 func (a *App) awaitDatabase(ctx context.Context) bool {
 	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()
-	var failure failureLog
+	var failure failurelog.State
 	for !a.loaded.Load() {
 		select {
 		case <-ctx.Done():
@@ -113,7 +111,7 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 		case !isRetryable(err):
 			a.failed <- err
 			return false
-		case failure.due(err.Error(), clock.System{}.Now()):
+		case failure.Due(err.Error(), clock.System{}.Now()):
 			a.log.Warn("still waiting for the database", "error", err)
 		}
 		a.expireSnapshot()

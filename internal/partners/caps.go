@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
@@ -65,16 +66,16 @@ func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) 
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
-	failing := false
+	var failure failurelog.State
 	for {
 		err := c.Count(ctx)
-		if err != nil && ctx.Err() == nil && !failing {
+		switch {
+		case err == nil && failure.End():
+			c.log.Info("counting daily caps recovered")
+		case err != nil && ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
 			c.log.Warn("counting daily caps failed, using the last count until midnight UTC", "age",
 				c.Age().String(), "error", err)
-		} else if err == nil && failing {
-			c.log.Info("counting daily caps recovered")
 		}
-		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return

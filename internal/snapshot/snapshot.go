@@ -9,17 +9,18 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-)
 
-// ErrVersions is returned by Load if the versions cannot be read. It replaces pgx's error, which
-// contains the host and the user.
-var ErrVersions = errors.New("reading snapshot versions: the database does not respond")
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
+	"github.com/pingpost/pingpost/internal/postgres"
+)
 
 // Channel is the channel to which the triggers in the database send a NOTIFY.
 const Channel = "pingpost_snapshot"
@@ -111,7 +112,7 @@ func (w *Watcher) Load(ctx context.Context) error {
 func (w *Watcher) load(ctx context.Context) error {
 	rows, err := w.pool.Query(ctx, `SELECT name, version FROM snapshot_versions`)
 	if err != nil {
-		return ErrVersions
+		return readingVersions(err)
 	}
 	versions := map[string]int64{}
 	var name string
@@ -120,7 +121,7 @@ func (w *Watcher) load(ctx context.Context) error {
 		versions[name] = version
 		return nil
 	}); err != nil {
-		return ErrVersions
+		return readingVersions(err)
 	}
 	var failed error
 	for _, f := range w.followers {
@@ -133,8 +134,12 @@ func (w *Watcher) load(ctx context.Context) error {
 	return failed
 }
 
+func readingVersions(err error) error {
+	return fmt.Errorf("reading snapshot versions: %w", postgres.Translate(err))
+}
+
 // Run reloads changed values until ctx ends. While the database is unavailable, the last values
-// stay in use. Run logs when the database becomes unavailable and when it is available again.
+// stay in use. Run logs failures as failurelog.State decides, and when values can be loaded again.
 func (w *Watcher) Run(ctx context.Context) {
 	listening := make(chan struct{})
 	go func() {
@@ -145,7 +150,7 @@ func (w *Watcher) Run(ctx context.Context) {
 
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	failing := false
+	var failure failurelog.State
 	for {
 		select {
 		case <-ctx.Done():
@@ -156,12 +161,12 @@ func (w *Watcher) Run(ctx context.Context) {
 		bounded, cancel := context.WithTimeout(ctx, reloadTimeout)
 		err := w.Load(bounded)
 		cancel()
-		if err != nil && ctx.Err() == nil && !failing {
-			w.log.Warn("cannot refresh snapshots, using the last values", "error", err.Error())
-		} else if err == nil && failing {
+		switch {
+		case err == nil && failure.End():
 			w.log.Info("snapshots can be refreshed again")
+		case err != nil && ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
+			w.log.Warn("cannot refresh snapshots, using the last values", "error", err.Error())
 		}
-		failing = err != nil
 	}
 }
 

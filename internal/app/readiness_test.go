@@ -1,23 +1,26 @@
 package app
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pingpost/pingpost/internal/failurelog"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // A failing check is logged immediately, when its reason changes, and every minute.
 func TestFailingChecksAreLogged(t *testing.T) {
+	synctest.Test(t, failingChecksAreLogged)
+}
+
+func failingChecksAreLogged(t *testing.T) {
 	logger, log := testkit.NewLog()
 	a := &App{log: logger, readiness: newReadiness(prometheus.NewRegistry())}
-	minuteAgo := func() {
-		f := a.readiness.failing["key_wrapper"]
-		f.logged = f.logged.Add(-logFailureEvery)
-		a.readiness.failing["key_wrapper"] = f
-	}
 	for i, step := range []struct {
 		state                string
 		later                bool // a minute after the last line
@@ -38,7 +41,7 @@ func TestFailingChecksAreLogged(t *testing.T) {
 		{state: "Vault denied access; 0 data keys left", failures: 4, recoveries: 1},
 	} {
 		if step.later {
-			minuteAgo()
+			time.Sleep(failurelog.Every)
 		}
 		a.noteChanges(map[string]string{"key_wrapper": step.state, "database": stateOK})
 		if got := log.Count(`"level":"WARN"`); got != step.failures {
@@ -53,29 +56,26 @@ func TestFailingChecksAreLogged(t *testing.T) {
 	}
 }
 
-func TestFailureLog(t *testing.T) {
-	var f failureLog
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for i, step := range []struct {
-		after  time.Duration
-		reason string
-		due    bool
-	}{
-		{0, "refused", true},
-		{time.Second, "refused", false},
-		{59 * time.Second, "refused", false},
-		{time.Minute, "refused", true},
-		{61 * time.Second, "refused", false},
-		{62 * time.Second, "host not found", true},
-		{63 * time.Second, "refused", true},
-		{122 * time.Second, "refused", false},
-		{123 * time.Second, "refused", true},
-	} {
-		if got := f.due(step.reason, at.Add(step.after)); got != step.due {
-			t.Errorf("step %d: got %t, want %t", i, got, step.due)
+// Of several consecutive failures with the same reason, only the first is logged.
+func TestFailuresOfRepeatedWorkAreLogged(t *testing.T) {
+	t.Parallel()
+	logger, log := testkit.NewLog()
+	a := &App{log: logger}
+	ctx, cancel := context.WithCancel(t.Context())
+	reasons := []string{"42501", "42501", "55P03", "55P03", "", "55P03", "55P03"}
+	a.every(ctx, time.Nanosecond, "some work", func(context.Context) (bool, error) {
+		if len(reasons) == 0 {
+			cancel()
+			return false, nil
 		}
-	}
-	if !f.end() || f.end() {
-		t.Error("a failure does not end once")
+		state := reasons[0]
+		reasons = reasons[1:]
+		if state == "" {
+			return false, nil
+		}
+		return false, &postgres.Err{SQLState: state}
+	})
+	if first, second := log.Count("SQLSTATE 42501"), log.Count("SQLSTATE 55P03"); first != 1 || second != 2 {
+		t.Errorf("logged %d and %d times, want 1 and 2:\n%s", first, second, log)
 	}
 }
