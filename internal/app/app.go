@@ -230,26 +230,29 @@ func staffSettings(c config.Console) staff.Settings {
 }
 
 // warnUnreadable returns a function that calls the function load and logs which signing secrets and
-// which partner pricing cannot be read. The returned function logs each of these two lists only when the
-// list changes.
+// which partner pricing cannot be read. The returned function logs each of these lists only when the list
+// changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
-	var loggedSecrets, loggedPrices string
+	var loggedSecrets, loggedDamaged, loggedPrices string
 	return func(ctx context.Context) (*partners.Directory, error) {
 		d, err := load(ctx)
 		if err != nil {
 			return d, err
 		}
-		secrets, prices := firstFew(d.UnreadableSecrets()), firstFew(d.UnreadablePrices())
+		secrets, damaged, prices := firstFew(d.UnreadableSecrets()), firstFew(d.DamagedSecrets()), firstFew(d.UnreadablePrices())
 		if secrets != "" && secrets != loggedSecrets {
 			a.log.Error("cannot decrypt with the configured platform keys", "what", secrets)
+		}
+		if damaged != "" && damaged != loggedDamaged {
+			a.log.Error("signing secrets are damaged", "what", damaged+damagedSecrets)
 		}
 		if prices != "" && prices != loggedPrices {
 			a.log.Error("cannot read partner pricing, so these partners get no prices: save it again on the partner's Pricing tab",
 				"what", prices)
 		}
-		loggedSecrets, loggedPrices = secrets, prices
+		loggedSecrets, loggedDamaged, loggedPrices = secrets, damaged, prices
 		return d, nil
 	}
 }

@@ -53,7 +53,7 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.rollup.TotalsDifferences()) })
 	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be decrypted, plus partners whose pricing cannot be read.", func() float64 {
 		if d := a.directory.Get(); d != nil {
-			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
+			return float64(len(d.UnreadableSecrets()) + len(d.DamagedSecrets()) + len(d.UnreadablePrices()))
 		}
 		return 0
 	})

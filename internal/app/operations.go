@@ -145,8 +145,8 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	return states
 }
 
-// platformKeys returns "ok", or a message that lists the signing secrets that no configured platform key
-// can decrypt.
+// platformKeys returns "ok", or a message that lists the signing secrets whose platform key is not
+// configured. A damaged secret affects only its partner, so it is a warning (decision 77).
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
@@ -179,7 +179,10 @@ func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
 	return ready
 }
 
-// warnings returns problems that do not affect pings and posts.
+// damagedSecrets explains what to do about damaged secrets.
+const damagedSecrets = " cannot be decrypted although its platform key is configured, so posts signed with it get 401: revoke it and create a new one"
+
+// warnings returns problems that do not make the node unready.
 func (a *App) warnings() map[string]string {
 	all := map[string]string{}
 	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
@@ -187,6 +190,9 @@ func (a *App) warnings() map[string]string {
 	}
 	if warning := a.wrappingKeys.last.Load().warning(); warning != "" {
 		all["lead_keys"] = warning
+	}
+	if d := a.directory.Get(); d != nil && len(d.DamagedSecrets()) > 0 {
+		all["secrets"] = firstFew(d.DamagedSecrets()) + damagedSecrets
 	}
 	return all
 }

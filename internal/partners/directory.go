@@ -26,7 +26,7 @@ type Directory struct {
 	byIdentifier map[string]*Account
 	shared       []*Partner // partners that can use the shared base URL, if they are approved
 
-	unreadSecrets, unreadPrices []string
+	unreadSecrets, damagedSecrets, unreadPrices []string
 
 	forPings bool // built from a PingDirectory
 }
@@ -145,9 +145,13 @@ func (p *Partner) CanSign(now time.Time) bool {
 	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.Active(now) })
 }
 
-// UnreadableSecrets lists the active secrets that no configured platform key can decrypt. Posts signed
-// with these secrets are rejected. Other posts are not affected.
+// UnreadableSecrets lists the active secrets that were sealed with a platform key that is not configured.
+// Posts signed with these secrets are rejected. Other posts are not affected.
 func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
+
+// DamagedSecrets lists the active secrets that cannot be decrypted although no platform key is missing. Posts
+// signed with these secrets are rejected. Other posts are not affected.
+func (d *Directory) DamagedSecrets() []string { return d.damagedSecrets }
 
 // UnreadablePrices lists the partners whose pricing cannot be read. Their pings get no price. Other
 // partners are not affected.
@@ -247,9 +251,12 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
 		// Skip the row. An error would prevent this node from loading any other changes.
+		list := &d.damagedSecrets
+		if key, ok := keyring.KeyOf(row.Sealed); ok && !slices.Contains(s.keys.IDs(), key) {
+			list = &d.unreadSecrets
+		}
 		if row.State == models.SecretActive {
-			d.unreadSecrets = append(d.unreadSecrets,
-				"the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
+			*list = append(*list, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		}
 		return
 	}
