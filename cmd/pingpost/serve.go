@@ -50,7 +50,7 @@ func serveCommand(unhook func()) *cobra.Command {
 			return logProblems(app.NewLogger(config.Defaults(config.Serve).Log, os.Stdout), err)
 		}
 		log := app.NewLogger(cfg.Log, os.Stdout)
-		for _, w := range append(cfg.Warnings(), app.JournalWarning(c.Context(), cfg)...) {
+		for _, w := range app.Warnings(c.Context(), cfg) {
 			log.Warn("configuration", "setting", w.Path, "problem", w.Text)
 		}
 		app.TuneGC()

@@ -123,9 +123,22 @@ func OpenJournal(p config.Privacy) (journal.Store, error) {
 	})
 }
 
-// JournalWarning returns a warning if an erasure journal is configured without the fingerprint of the key with
+// Warnings returns the warnings about the configuration that need more than the settings: the erasure journal,
+// and the files that other settings name.
+func Warnings(ctx context.Context, cfg *config.Config) config.Problems {
+	warnings := append(cfg.Warnings(), journalWarning(ctx, cfg)...)
+	if mode, readable := config.ReadableByOthers(postgres.ClientKey(cfg.Database.URL.Reveal())); readable {
+		warnings = append(warnings, config.Problem{
+			Path: "database.url",
+			Text: fmt.Sprintf("other users can read the file sslkey (mode %04o); run chmod 600 on it", mode),
+		})
+	}
+	return warnings
+}
+
+// journalWarning returns a warning if an erasure journal is configured without the fingerprint of the key with
 // which it begins. It reads the first entry of the journal.
-func JournalWarning(ctx context.Context, cfg *config.Config) (warning config.Problems) {
+func journalWarning(ctx context.Context, cfg *config.Config) (warning config.Problems) {
 	if cfg.Privacy.ErasureJournal == "" || cfg.Privacy.ErasureJournalFingerprint != "" {
 		return nil
 	}

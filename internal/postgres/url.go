@@ -34,16 +34,28 @@ func invalidURL(text string) error {
 	return errors.New("invalid database URL: use postgres://user:password@host:port/database")
 }
 
-// checkTLSFiles checks the files that the settings in a URL name. As in pgx, environment variables such
-// as PGSSLROOTCERT replace missing settings.
-func checkTLSFiles(settings url.Values) error {
-	file := func(name string) string {
-		if settings.Has(name) {
-			return settings.Get(name)
-		}
-		return os.Getenv("PG" + strings.ToUpper(name))
+// ClientKey returns the name of the file with the private key of the client certificate that a database URL names,
+// or "".
+func ClientKey(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
 	}
-	root, cert, key := file("sslrootcert"), file("sslcert"), file("sslkey")
+	return tlsFile(u.Query(), "sslkey")
+}
+
+// tlsFile returns the file that a setting in a URL names. As in pgx, environment variables such as PGSSLROOTCERT
+// replace missing settings.
+func tlsFile(settings url.Values, name string) string {
+	if settings.Has(name) {
+		return settings.Get(name)
+	}
+	return os.Getenv("PG" + strings.ToUpper(name))
+}
+
+// checkTLSFiles checks the files that the settings in a URL name.
+func checkTLSFiles(settings url.Values) error {
+	root, cert, key := tlsFile(settings, "sslrootcert"), tlsFile(settings, "sslcert"), tlsFile(settings, "sslkey")
 	for _, f := range []struct {
 		name, path string
 		check      func(string) error
