@@ -9,12 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests by route and measures their duration. A route is identified by its pattern,
+// Metrics counts requests by route or area and measures their duration. A route is identified by its pattern,
 // because clients can request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	group    func(route string) string // returns the label value for duration
+	label    string                    // "route" or "area"
+	group    func(route string) string // returns the value of the label
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
@@ -25,18 +26,19 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return newMetrics(reg, prefix, to, "route", buckets, func(route string) string { return route })
 }
 
-// NewAreaMetrics is like NewMetrics, but for a listener with so many routes that a histogram for each would
-// make scrapes large. It measures the duration by area, which is the first segment of the path.
+// NewAreaMetrics is like NewMetrics, but for a listener with so many routes that series for each would make
+// scrapes large. It counts and measures requests by area, which is the first segment of the path.
 func NewAreaMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return newMetrics(reg, prefix, to, "area", []float64{.01, .05, .25, 1, 5}, areaOf)
 }
 
 func newMetrics(reg prometheus.Registerer, prefix, to, label string, buckets []float64, group func(string) string) *Metrics {
 	m := &Metrics{
+		label: label,
 		group: group,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "_requests_total", Help: "Requests to " + to + " by route, status and outcome.",
-		}, []string{"route", "status", "outcome"}),
+			Name: prefix + "_requests_total", Help: "Requests to " + to + " by " + label + ", status and outcome.",
+		}, []string{label, "status", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + "_request_duration_seconds", Help: "Time from the arrival of a request to its response.",
 			Buckets: buckets,
@@ -61,7 +63,7 @@ func areaOf(route string) string {
 // scrapes do not contain empty ones.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
-		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
+		requests: m.requests.MustCurryWith(prometheus.Labels{m.label: m.group(route)}),
 		duration: sync.OnceValue(func() prometheus.Observer { return m.duration.WithLabelValues(m.group(route)) }),
 	}
 }
