@@ -119,7 +119,8 @@ func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 }
 
 // CheckWrite implements Store. It adds an object that is not an entry, unless it exists already. Deleting
-// it would need a permission that nodes must not have, and replacing it would add a version each time.
+// it would need a permission that nodes must not have, and replacing it would add a version each time. Once the
+// object exists, CheckWrite does not detect a bucket that is full or over its quota.
 func (b *bucket) CheckWrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
