@@ -13,7 +13,7 @@ import (
 
 type accountView struct {
 	ID        string               `json:"id"`
-	PartnerID string               `json:"partnerId"`
+	PartnerID string               `json:"partner_id"`
 	Name      string               `json:"name"`
 	Partner   string               `json:"partner"`
 	Default   bool                 `json:"default"`

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +22,13 @@ func configCheck() *cobra.Command {
 			"files and folders that they name can be used by the current user. `serve` also checks the database, its\n" +
 			"schema and its role when it starts.",
 	}
-	file := configFlag(c)
+	file, asJSON := configFlag(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
+		var invalid config.Problems
+		if errors.As(err, &invalid) && *asJSON {
+			return errors.Join(printJSON(c.OutOrStdout(), checkView{problemViews(invalid), []problemView{}}), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -32,16 +36,43 @@ func configCheck() *cobra.Command {
 		if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {
 			failures = append(failures, config.Problem{Text: err.Error()})
 		}
-		for _, w := range slices.Concat(cfg.Warnings(), app.JournalWarning(c.Context(), cfg), warnings) {
-			fmt.Fprintln(c.OutOrStdout(), "warning:", w)
+		warnings = append(app.Warnings(c.Context(), cfg), warnings...)
+		if *asJSON {
+			if err := printJSON(c.OutOrStdout(), checkView{problemViews(failures), problemViews(warnings)}); err != nil {
+				return err
+			}
+		} else {
+			for _, w := range warnings {
+				fmt.Fprintln(c.OutOrStdout(), "warning:", w)
+			}
 		}
 		if len(failures) > 0 {
 			return failures
 		}
-		fmt.Fprintln(c.OutOrStdout(), "the configuration is valid")
+		if !*asJSON {
+			fmt.Fprintln(c.OutOrStdout(), "the configuration is valid")
+		}
 		return nil
 	}
 	return c
+}
+
+type checkView struct {
+	Problems []problemView `json:"problems"`
+	Warnings []problemView `json:"warnings"`
+}
+
+type problemView struct {
+	Setting string `json:"setting"`
+	Text    string `json:"text"`
+}
+
+func problemViews(problems config.Problems) []problemView {
+	views := make([]problemView, len(problems))
+	for i, p := range problems {
+		views[i] = problemView{p.Path, p.Text}
+	}
+	return views
 }
 
 func configShow() *cobra.Command {

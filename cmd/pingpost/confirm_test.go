@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os/exec"
 	"strings"
@@ -78,6 +79,26 @@ func keysStatusReportsMissingKeys(t *testing.T, p *platform) {
 			if o.code != 1 || !strings.Contains(o.stderr, key) || !strings.Contains(o.stdout, "local") {
 				t.Errorf("exit code %d, want 1 and the name of the %skey: %s%s", o.code, key, o.stdout, o.stderr)
 			}
+		}
+	}
+}
+
+// keysStatusReportsMissingJournalKey runs keys status after an erasure, with and without the platform key that the
+// key of the erasure journal is derived from.
+func keysStatusReportsMissingJournalKey(t *testing.T, p *platform) {
+	p.on(t, "lead", "erase", p.partner(1).deliver(t).id, "--reason", "request", "--yes").ok(t)
+	for key, missing := range map[string]bool{"": false, newKey: true} {
+		env := p.production(t)
+		if key != "" {
+			env = append(env, "PINGPOST_PLATFORM_KEYS="+key)
+		}
+		o := call(t, "", env, "keys", "status", "--json")
+		var v statusView
+		if err := json.Unmarshal([]byte(o.stdout), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.JournalKeyMissing != missing || (o.code == 1) != missing || strings.Contains(o.stderr, "erasure journal") != missing {
+			t.Errorf("with the key %q: got exit code %d and %t, want %t: %s", key, o.code, v.JournalKeyMissing, missing, o.stderr)
 		}
 	}
 }

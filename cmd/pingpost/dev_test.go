@@ -221,7 +221,7 @@ func readyFileShape(t *testing.T, d *development) {
 			t.Errorf("accounts %s: %v", one["accounts"], err)
 		}
 		for _, account := range accounts {
-			hasMembers(t, account, "default", "partnerId")
+			hasMembers(t, account, "default", "partner_id")
 		}
 	}
 	if len(lists.Partners) != 3 || lists.Staff == nil || d.KeyWrapper != "local" ||

@@ -95,13 +95,13 @@ func (d leadData) evidence() *evidence.Service {
 
 // verifiedView is the result of verifying a pack in command output.
 type verifiedView struct {
-	LeadID      string    `json:"leadId"`
-	CreatedAt   time.Time `json:"createdAt"`
-	CreatedBy   string    `json:"createdBy"`
+	LeadID      string    `json:"lead_id"`
+	CreatedAt   time.Time `json:"created_at"`
+	CreatedBy   string    `json:"created_by"`
 	Key         string    `json:"key"`
 	Contact     bool      `json:"contact"` // whether the pack contains contact data
-	AuditEvents int       `json:"auditEvents"`
-	AuditHead   string    `json:"auditHead"`
+	AuditEvents int       `json:"audit_events"`
+	AuditHead   string    `json:"audit_head"`
 }
 
 func evidenceVerify() *cobra.Command {

@@ -36,19 +36,19 @@ func leadCommand() *cobra.Command {
 
 // leadView is a lead as commands print it, without personal data.
 type leadView struct {
-	LeadID        string           `json:"leadId"`
-	TransactionID string           `json:"transactionId"`
+	LeadID        string           `json:"lead_id"`
+	TransactionID string           `json:"transaction_id"`
 	State         models.LeadState `json:"state"`
 	Sandbox       bool             `json:"sandbox"`
 	Partner       string           `json:"partner"`
-	PartnerID     string           `json:"partnerId"` // the account's identifier, as in a post
+	PartnerID     string           `json:"partner_id"` // the account's identifier, as in a post
 	Reference     string           `json:"reference,omitempty"`
-	SubID         string           `json:"subId,omitempty"`
+	SubID         string           `json:"sub_id,omitempty"`
 	Industry      string           `json:"industry"`
 	Country       string           `json:"country"`
 	Payout        string           `json:"payout"`
 	Currency      string           `json:"currency"`
-	ReceivedAt    time.Time        `json:"receivedAt"`
+	ReceivedAt    time.Time        `json:"received_at"`
 	Key           string           `json:"key,omitempty"` // wrapper and version; absent if the key was erased or is missing
 	Events        []leadEventView  `json:"events"`
 }
@@ -166,9 +166,9 @@ func leadReveal() *cobra.Command {
 
 // receiptView is the receipt for the erasure of a lead, as commands print it.
 type receiptView struct {
-	LeadID   string     `json:"leadId"`
-	Receipt  string     `json:"receipt"`  // the hash of the journal's entry, in hexadecimal
-	ErasedAt *time.Time `json:"erasedAt"` // null while the erasure is pending
+	LeadID   string     `json:"lead_id"`
+	Receipt  string     `json:"receipt"`   // the hash of the journal's entry, in hexadecimal
+	ErasedAt *time.Time `json:"erased_at"` // null while the erasure is pending
 }
 
 // erasureView is a receipt with the details of the journal's entry.

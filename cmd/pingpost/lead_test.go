@@ -55,10 +55,10 @@ func leadCommands(t *testing.T, p *platform) {
 		t.Errorf("the partner to notify is missing: %s", erased.stderr)
 	}
 	receipt := printed[map[string]string](t, erased)
-	if keys := slices.Sorted(maps.Keys(receipt)); !slices.Equal(keys, []string{"erasedAt", "leadId", "receipt"}) {
+	if keys := slices.Sorted(maps.Keys(receipt)); !slices.Equal(keys, []string{"erased_at", "lead_id", "receipt"}) {
 		t.Errorf("the receipt has the keys %v", keys)
 	}
-	if _, err := time.Parse(time.RFC3339, receipt["erasedAt"]); err != nil || receipt["leadId"] != delivered.id || len(receipt["receipt"]) != 64 {
+	if _, err := time.Parse(time.RFC3339, receipt["erased_at"]); err != nil || receipt["lead_id"] != delivered.id || len(receipt["receipt"]) != 64 {
 		t.Errorf("got %v", receipt)
 	}
 	listed := printed[[]erasureView](t, p.on(t, "erasures", "list", "--json"))

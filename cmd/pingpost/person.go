@@ -57,7 +57,7 @@ func (f *termFlags) read(c *cobra.Command) (p leads.Person, err error) {
 
 // personLeadView is one of a person's leads in command output.
 type personLeadView struct {
-	LeadID  string `json:"leadId"`
+	LeadID  string `json:"lead_id"`
 	Partner string `json:"partner"` // id
 }
 
@@ -209,7 +209,7 @@ type requestView struct {
 	Held       int           `json:"held,omitempty"` // left, because they are under a legal hold
 	Passphrase string        `json:"passphrase,omitempty"`
 	Receipts   []erasureView `json:"receipts,omitempty"`
-	ToNotify   []noticeView  `json:"partnersToNotify,omitempty"` // of the erasure
+	ToNotify   []noticeView  `json:"partners_to_notify,omitempty"` // of the erasure
 }
 
 // noticeView is a partner to notify of an erasure in command output.

@@ -25,10 +25,10 @@ type plannedView struct {
 	Category models.RetentionCategory `json:"category"`
 	Country  string                   `json:"country"` // "" for all other countries
 
-	ConfiguredDays int        `json:"configuredDays"` // 0 means until erased
-	EffectiveDays  int        `json:"effectiveDays"`
-	OldestLead     *time.Time `json:"oldestLead"` // null if there is none
-	LeadsToErase   int64      `json:"leadsToErase"`
+	ConfiguredDays int        `json:"configured_days"` // 0 means until erased
+	EffectiveDays  int        `json:"effective_days"`
+	OldestLead     *time.Time `json:"oldest_lead"` // null if there is none
+	LeadsToErase   int64      `json:"leads_to_erase"`
 }
 
 func viewPlan(p privacy.Plan) (views []plannedView) {

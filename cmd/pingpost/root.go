@@ -133,7 +133,12 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q for %q. Run `%s --help` for a list", name, c.CommandPath(), c.CommandPath())}
+	c.SuggestionsMinimumDistance = 2
+	similar := ""
+	if names := c.SuggestionsFor(name); len(names) > 0 {
+		similar = fmt.Sprintf("Did you mean `%s %s`? ", c.CommandPath(), strings.Join(names, "` or `"+c.CommandPath()+" "))
+	}
+	return usageError{fmt.Errorf("unknown command %q for %q. %sRun `%s --help` for a list", name, c.CommandPath(), similar, c.CommandPath())}
 }
 
 func jsonFlag(c *cobra.Command) *bool {

@@ -50,3 +50,13 @@ func TestCommandFailsWhenItsOutputCannotBeWritten(t *testing.T) {
 		}
 	}
 }
+
+// After a typing mistake, the message contains the command that was probably meant.
+func TestSimilarCommandIsSuggested(t *testing.T) {
+	t.Parallel()
+	pingpost(t, "partnr").fails(t, 2, "`pingpost partner`")
+	pingpost(t, "secret", "lst", "--json").fails(t, 2, "`pingpost secret list`")
+	if o := pingpost(t, "nonsense"); o.code != 2 || strings.Contains(o.stderr, "Did you mean") {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+}

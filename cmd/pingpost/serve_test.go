@@ -343,6 +343,9 @@ func readableSecret(t *testing.T, env []string) {
 		if out := call(t, "", env, "config", "check").ok(t); strings.Contains(out, "keys.local_kek") != want {
 			t.Errorf("mode %o: config check printed %s", mode, out)
 		}
+		if out := call(t, "", env, "config", "check", "--json").ok(t); strings.Contains(out, `"setting": "keys.local_kek"`) != want {
+			t.Errorf("mode %o: config check --json printed %s", mode, out)
+		}
 		node, _, _ := serve(t, env)
 		if log := node.stdout.String(); strings.Contains(log, `"setting":"keys.local_kek"`) != want {
 			t.Errorf("mode %o: serve logged %s", mode, log)

@@ -10,15 +10,41 @@ import (
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(c.OutOrStdout(), version())
-			return err
-		},
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *asJSON {
+			return printJSON(c.OutOrStdout(), versionOf(buildInfo()))
+		}
+		_, err := fmt.Fprint(c.OutOrStdout(), version())
+		return err
 	}
+	return c
+}
+
+type versionView struct {
+	Version      string `json:"version"`
+	Revision     string `json:"revision"` // "" if the build has no version control information
+	RevisionTime string `json:"revision_time"`
+	Modified     bool   `json:"modified"` // whether the build contains uncommitted changes
+	Go           string `json:"go"`
+	OS           string `json:"os"`
+	Arch         string `json:"arch"`
+}
+
+func versionOf(info *debug.BuildInfo) versionView {
+	v := versionView{Version: releaseOf(info), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.time":
+			v.RevisionTime = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
 }
 
 // version describes this build.
@@ -39,20 +65,17 @@ const unreleased = "(devel)"
 func releaseOf(info *debug.BuildInfo) string { return cmp.Or(info.Main.Version, unreleased) }
 
 func describe(info *debug.BuildInfo) string {
-	release := releaseOf(info)
+	v := versionOf(info)
+	release := v.Version
 	if release == unreleased {
 		release += ", not a release"
 	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
 	revision := "unknown (built without version control information)"
-	if settings["vcs.revision"] != "" {
-		revision = settings["vcs.revision"] + " from " + settings["vcs.time"]
+	if v.Revision != "" {
+		revision = v.Revision + " from " + v.RevisionTime
 	}
-	if settings["vcs.modified"] == "true" {
+	if v.Modified {
 		revision += ", with uncommitted changes"
 	}
-	return fmt.Sprintf("pingpost %s\nrevision %s\n%s %s/%s\n", release, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("pingpost %s\nrevision %s\n%s %s/%s\n", release, revision, v.Go, v.OS, v.Arch)
 }

@@ -59,5 +59,8 @@ func TestVersion(t *testing.T) {
 	if flag := pingpost(t, "--version").ok(t); flag != out {
 		t.Errorf("--version prints %q, version %q", flag, out)
 	}
+	if version := member(t, pingpost(t, "version", "--json").ok(t), "version"); version == "" || !strings.HasPrefix(out, "pingpost "+version) {
+		t.Errorf("--json prints the version %q", version)
+	}
 	pingpost(t, "version", "extra").fails(t, 2, "version --help")
 }

@@ -30,7 +30,7 @@ type Partner struct {
 
 // Account is an account of a demo partner.
 type Account struct {
-	PartnerID string `json:"partnerId"`
+	PartnerID string `json:"partner_id"`
 	Default   bool   `json:"default"`
 }
 
