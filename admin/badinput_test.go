@@ -120,7 +120,7 @@ func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	o.Client = o.Console.SignedInEverywhere(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID},
+	account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: o.PartnerID},
 		partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if *account, err = service.CreateAccount(ctx, row, partners.NewAccount{Identifier: slug}); err != nil {
+		if *account, err = service.CreateAccount(ctx, scope.System, row, partners.NewAccount{Identifier: slug}); err != nil {
 			return err
 		}
 		if err := service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved); err != nil {

@@ -79,7 +79,7 @@ func (p *product) admit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := service.CreateAccount(ctx, row, partners.NewAccount{Identifier: partnerSlug}); err != nil {
+	if _, err := service.CreateAccount(ctx, scope.System, row, partners.NewAccount{Identifier: partnerSlug}); err != nil {
 		return err
 	}
 	secret, err := service.CreateSecret(ctx, scope.System, row, "")

@@ -55,10 +55,10 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	})
 	if err == nil {
 		s.Partner = p
-		s.account, err = h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-main"})
+		s.account, err = h.Options.Partners.CreateAccount(t.Context(), scope.System, p, partners.NewAccount{Identifier: slug + "-main"})
 	}
 	if err == nil {
-		s.Trial, err = h.Options.Partners.CreateAccount(t.Context(), p,
+		s.Trial, err = h.Options.Partners.CreateAccount(t.Context(), scope.System, p,
 			partners.NewAccount{Identifier: slug + "-trial", Sandbox: true})
 	}
 	if err == nil {

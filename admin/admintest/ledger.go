@@ -89,7 +89,7 @@ func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-1"})
+	a, err := h.Options.Partners.CreateAccount(t.Context(), scope.System, p, partners.NewAccount{Identifier: slug + "-1"})
 	if err == nil {
 		err = h.Options.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved)
 	}

@@ -87,13 +87,13 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 		Notes:        "Sells plumbers and electricians in the South West.",
 		Contacts:     []partners.Contact{{Name: "Mo Haskell", Role: "Affiliate manager", Email: "mo@harbour.example", Phone: "+44 117 496 0018"}},
 	}))
-	sandbox, err := by.CreateAccount(ctx, p, partners.NewAccount{
+	sandbox, err := by.CreateAccount(ctx, scope.System, p, partners.NewAccount{
 		Identifier: "harbour-sandbox",
 		Name:       "Sandbox",
 		Sandbox:    true,
 	})
 	must(err)
-	account, err := by.CreateAccount(ctx, p, partners.NewAccount{
+	account, err := by.CreateAccount(ctx, scope.System, p, partners.NewAccount{
 		Identifier: "HARBOUR-100",
 		Name:       "Main site",
 		Signing:    models.SigningRequired,

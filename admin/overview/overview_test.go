@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -20,7 +21,7 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
-	account, err := h.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: partner},
+	account, err := h.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: partner},
 		partners.NewAccount{Identifier: "north-road-1"})
 	if err != nil {
 		t.Fatal(err)

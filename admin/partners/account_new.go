@@ -54,7 +54,7 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
-			_, err := h.partners(k).CreateAccount(k.R.Context(), p, n)
+			_, err := h.partners(k).CreateAccount(k.R.Context(), k.Scope, p, n)
 			return h.afterAccount(k, p), err
 		},
 		Show: func(r web.Rejected) error {

@@ -99,7 +99,7 @@ func TestOnboarding(t *testing.T) {
 func TestConflictingPartnerChanges(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID},
+	account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: o.PartnerID},
 		partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestPartnerFormErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Options.Partners.CreateAccount(t.Context(), other, partners.NewAccount{Identifier: "MEADOW-101"}); err != nil {
+	if _, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, other, partners.NewAccount{Identifier: "MEADOW-101"}); err != nil {
 		t.Fatal(err)
 	}
 	version := admintest.VersionAt(t, o.Get(t, o.PartnerURL+"?tab=details"))
@@ -317,7 +317,7 @@ func TestPartnersInScope(t *testing.T) {
 		}
 	}
 	// Another partner's account is not found under this partner.
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: theirs},
+	account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: theirs},
 		partners.NewAccount{Identifier: "meadow-1"})
 	if err != nil {
 		t.Fatal(err)
@@ -495,7 +495,7 @@ func TestCheckSignature(t *testing.T) {
 func TestAccountSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{
+	account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: o.PartnerID}, partners.NewAccount{
 		Identifier: "harbour-1",
 		Signing:    models.SigningOff,
 	})

@@ -51,7 +51,7 @@ func accountCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := s.CreateAccount(c.Context(), p, partners.NewAccount{
+			a, err := s.CreateAccount(c.Context(), scope.System, p, partners.NewAccount{
 				Identifier: args[1], Name: *name, Signing: models.SigningMode(*mode), Sandbox: *sandbox,
 			})
 			if err != nil {

@@ -70,7 +70,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 		return err
 	}
 	for i := len(accounts); i < len(p.Accounts); i++ {
-		if _, err := service.CreateAccount(ctx, row, partners.NewAccount{Identifier: p.Accounts[i].PartnerID}); err != nil {
+		if _, err := service.CreateAccount(ctx, scope.System, row, partners.NewAccount{Identifier: p.Accounts[i].PartnerID}); err != nil {
 			return err
 		}
 	}

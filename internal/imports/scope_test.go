@@ -12,7 +12,7 @@ import (
 
 // unscoped lists the methods of partners.Service that rely on the scope with which the caller found the
 // partner. Other methods that take a partner or a secret must check the scope themselves.
-var unscoped = []string{"Accounts", "CreateAccount", "LeadsToday", "PriceProposal", "Pricing"}
+var unscoped = []string{"Accounts", "LeadsToday", "PriceProposal", "Pricing"}
 
 // TestPartnerMethodsTakeScope checks that the methods for a partner and its secrets take a scope after the
 // context, so that no caller can use them for a partner that the user may not see.

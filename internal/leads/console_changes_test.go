@@ -59,7 +59,7 @@ func partnerChanges(t *testing.T, p *testkit.Platform, of testkit.Partner) map[s
 			return err
 		},
 		"CreateAccount": func() error {
-			_, err := s.CreateAccount(ctx, row, partners.NewAccount{Identifier: "another-account"})
+			_, err := s.CreateAccount(ctx, scope.System, row, partners.NewAccount{Identifier: "another-account"})
 			return err
 		},
 		"SetAccount": func() error {

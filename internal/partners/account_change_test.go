@@ -94,7 +94,7 @@ func TestMakeDefault(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	first, second := o.account(t, p, "first"), o.account(t, p, "second")
-	trial, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "trial", Sandbox: true})
+	trial, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: "trial", Sandbox: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type NewAccount struct {
 // CreateAccount creates an account for a partner. The partner's first standard account becomes the
 // default. Until there is one, the first sandbox account is the default (decision 25). A partner
 // that starts with test posts therefore starts earning as soon as it has a standard account.
-func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
+func (s *Service) CreateAccount(ctx context.Context, sc scope.Scope, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
 	}
@@ -40,7 +40,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Lock the partner, so that two concurrent calls cannot both create the first account.
-		if _, err := lockPartner(tx, scope.System, partner.ID); err != nil {
+		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
 			return err
 		}
 		taken, err := identifierTaken(tx, n.Identifier)

@@ -24,7 +24,7 @@ func TestCreateAccount(t *testing.T) {
 		{Identifier: " harbour-search ", Name: " Search "},
 		{Identifier: "Harbour.Trial_2", Sandbox: true, Signing: models.SigningOff},
 	} {
-		a, err := o.CreateAccount(t.Context(), p, n)
+		a, err := o.CreateAccount(t.Context(), everyPartner, p, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,9 +41,14 @@ func TestCreateAccount(t *testing.T) {
 		list[1].Name != "Harbour.Trial_2" || list[1].SigningMode != models.SigningOff || !list[1].CreatedAt.Equal(o.clock.Now()) {
 		t.Errorf("Accounts() = %+v", list)
 	}
-	if others, err := o.Accounts(t.Context(), o.partner(t, "meadow-media")); err != nil || len(others) != 0 {
+	other := o.partner(t, "meadow-media")
+	_, err = o.CreateAccount(t.Context(), scope.Partners(p.ID), other, partners.NewAccount{Identifier: "meadow"})
+	wantError(t, "out of scope", err, apperr.NotFound, "partner")
+	if others, err := o.Accounts(t.Context(), other); err != nil || len(others) != 0 {
 		t.Errorf("for another partner: Accounts() = %+v, %v, want none", others, err)
 	}
+	_, err = o.CreateAccount(t.Context(), scope.Partners(p.ID), p, partners.NewAccount{Identifier: "harbour"})
+	wantError(t, "in scope", err, "", "")
 }
 
 func TestCreateAccountRejects(t *testing.T) {
@@ -75,7 +80,7 @@ func TestCreateAccountRejects(t *testing.T) {
 			Signing:    models.SigningDefault,
 		}, apperr.Invalid, "signing_mode"},
 	} {
-		_, err := o.CreateAccount(t.Context(), other, c.new)
+		_, err := o.CreateAccount(t.Context(), everyPartner, other, c.new)
 		wantError(t, c.name, err, c.code, c.reason)
 		if f := apperr.As(err); f != nil &&
 			(len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
@@ -99,7 +104,7 @@ func TestSandboxIsDefaultUntilAStandardAccountIsCreated(t *testing.T) {
 		{partners.NewAccount{Identifier: "standard-2"}, "standard"},
 		{partners.NewAccount{Identifier: "trial-3", Sandbox: true}, "standard"},
 	} {
-		made, err := o.CreateAccount(t.Context(), p, step.new)
+		made, err := o.CreateAccount(t.Context(), everyPartner, p, step.new)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +140,7 @@ func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 	made := make(chan error, accounts)
 	for i := range accounts {
 		go func() {
-			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
+			_, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
 			made <- err
 		}()
 	}
@@ -188,7 +193,7 @@ func TestDatabaseErrorsAreTranslated(t *testing.T) {
 		"LastActive":        func() error { _, err := o.LastActive(t.Context(), scope.System, p, p.ID); return err },
 		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", ""); return err },
 		"CreateAccount": func() error {
-			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
+			_, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: "a"})
 			return err
 		},
 		"Accounts":      func() error { _, err := o.Accounts(t.Context(), p); return err },

@@ -124,7 +124,7 @@ func TestSigningModes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j, ofAccount := range append([]models.SigningMode{models.SigningInherit}, every...) {
-			if _, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint(i, "-", j), Signing: ofAccount}); err != nil {
+			if _, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: fmt.Sprint(i, "-", j), Signing: ofAccount}); err != nil {
 				t.Fatal(err)
 			}
 			for _, ofPlatform := range every {
@@ -371,7 +371,7 @@ func TestDirectoryIsConsistent(t *testing.T) {
 		for i := range 30 {
 			p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("partner-", i), Name: "A partner"})
 			if err == nil {
-				_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
+				_, err = o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
 			}
 			if err == nil {
 				_, err = o.CreateSecret(t.Context(), scope.System, p, "")

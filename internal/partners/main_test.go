@@ -39,7 +39,7 @@ func (o *partnerService) partner(t *testing.T, slug string) models.Partner {
 
 func (o *partnerService) account(t *testing.T, p models.Partner, identifier string) models.Account {
 	t.Helper()
-	a, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: identifier})
+	a, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: identifier})
 	if err != nil {
 		t.Fatal(err)
 	}

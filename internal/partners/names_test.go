@@ -32,7 +32,7 @@ func TestErrorsDescribeTheInvalidCharacter(t *testing.T) {
 		if wantError(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q as a slug: got error %v, want one with %s", text, err, want)
 		}
-		_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: text, Name: "A"})
+		_, err = o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: text, Name: "A"})
 		if wantError(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q as a partnerId: got error %v, want one with %s", text, err, want)
 		}
@@ -53,7 +53,7 @@ func TestCreateReportsAllProblems(t *testing.T) {
 		t.Errorf("a partner: %q (%v)", got, err)
 	}
 	wantError(t, "a partner", err, apperr.Invalid, "name")
-	_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "MEADOW.I", Name: "a\ab"})
+	_, err = o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: "MEADOW.I", Name: "a\ab"})
 	if got := errorFields(err); !slices.Equal(got, []string{"name invalid_value", "identifier conflict"}) {
 		t.Errorf("an account: %q (%v)", got, err)
 	}
@@ -78,7 +78,7 @@ func TestConcurrentLookAlikes(t *testing.T) {
 	of := []models.Partner{o.partner(t, "first"), o.partner(t, "second")}
 	identifiers := []string{"AFF-101", "aff_1O1", "Aff.iol", "aff-l0I"}
 	errs = atOnce(len(identifiers), func(i int) error {
-		_, err := o.CreateAccount(t.Context(), of[i%2], partners.NewAccount{Identifier: identifiers[i]})
+		_, err := o.CreateAccount(t.Context(), everyPartner, of[i%2], partners.NewAccount{Identifier: identifiers[i]})
 		return err
 	})
 	for i, err := range errs {

@@ -140,7 +140,7 @@ func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode
 	}
 	made := Partner{Partner: row}
 	for _, a := range accounts {
-		account, err := p.Partners.CreateAccount(t.Context(), row, a)
+		account, err := p.Partners.CreateAccount(t.Context(), scope.System, row, a)
 		if err != nil {
 			t.Fatal(err)
 		}

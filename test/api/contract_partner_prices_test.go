@@ -143,7 +143,7 @@ func sandboxed(t *testing.T, n *node.Node) {
 	}})
 
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
-	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "trying-real"}); err != nil {
+	if _, err := n.Partners.CreateAccount(t.Context(), scope.System, p.Partner, partners.NewAccount{Identifier: "trying-real"}); err != nil {
 		t.Fatal(err)
 	}
 	live := strings.Replace(node.MinimalPost, "{", `{"partnerId":"trying-real",`, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
@@ -28,7 +29,7 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 	first := n.Post(t, p, body)
 	lead := node.Decode[node.Delivered](t, first).LeadID
 
-	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "going-live-main"}); err != nil {
+	if _, err := n.Partners.CreateAccount(t.Context(), scope.System, p.Partner, partners.NewAccount{Identifier: "going-live-main"}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, time.Minute, "the node knows the live account", func() bool {

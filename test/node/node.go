@@ -216,7 +216,7 @@ func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, ac
 	}
 	p := Partner{Partner: row}
 	for i, account := range accounts {
-		if _, err := n.Partners.CreateAccount(ctx, row, account); err != nil {
+		if _, err := n.Partners.CreateAccount(ctx, scope.System, row, account); err != nil {
 			t.Fatal(err)
 		}
 		p.Accounts[i] = account.Identifier
