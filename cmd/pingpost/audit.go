@@ -7,7 +7,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
@@ -44,7 +43,7 @@ func auditVerify() *cobra.Command {
 			return err
 		}
 		defer db.Close()
-		v, err := audit.New(db, clock.System{}).Verify(c.Context(), *head)
+		v, err := audit.New(db, flags.clock).Verify(c.Context(), *head)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,10 @@ import (
 
 // dbFlags are the flags that select the database for a command: --data-dir for a running
 // `pingpost dev`, or --config.
-type dbFlags struct{ dataDir, config string }
+type dbFlags struct {
+	dataDir, config string
+	clock           clock.System // the service's clock; set by load
+}
 
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
@@ -43,7 +46,7 @@ func (r *dbFlags) args() (flags string) {
 }
 
 // load reads the given sections of the configuration. If the flags or $PINGPOST_DATA_DIR select a
-// running `pingpost dev`, load also returns its settings. A database URL or --config takes precedence
+// running `pingpost dev`, load also returns its settings, and sets the clock to that of the service. A database URL or --config takes precedence
 // over $PINGPOST_DATA_DIR.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
@@ -58,6 +61,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	if err != nil {
 		return nil, nil, err
 	}
+	r.clock.Offset = running.ClockOffset
 	cfg := config.Defaults(config.Dev)
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
@@ -92,7 +96,7 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
-		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
+		return use(partners.NewService(db, keys, r.clock).By(audit.Operator))
 	})
 }
 

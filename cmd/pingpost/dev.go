@@ -49,7 +49,7 @@ func devCommand(unhook func()) *cobra.Command {
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
-	flags.DurationVar(&f.ahead, "clock-offset", 0, "set the service's clock ahead by `DURATION`, such as 16m")
+	flags.DurationVar(&f.ahead, "clock-offset", 0, "set the service's clock, also for commands with --data-dir, ahead by `DURATION`, such as 16m")
 	flags.StringVar(&f.readyFile, "ready-file", "", "when the platform is ready, write its URLs, users and partners to `FILE` as JSON")
 	configVar(c, &f.config)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -89,7 +89,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	stack, err := devstack.Start(ctx, devstack.Options{
 		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, Retention: cfg.Retention,
 		PricingApproval: cfg.Pricing.RequireApproval, PrivacyApproval: cfg.Privacy.RequireApproval, PrivacyLaw: cfg.Privacy.Law,
-		OnProgress: func(text string) { fmt.Fprintln(os.Stderr, text) },
+		ClockOffset: f.ahead,
+		OnProgress:  func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -51,11 +52,13 @@ func TestDev(t *testing.T) {
 }
 
 // TestDevWithClockOffset runs the printed commands while the service's clock runs ahead. The
-// commands must sign with the time of that clock.
+// commands must sign with the time of that clock, and record this time.
 func TestDevWithClockOffset(t *testing.T) {
 	t.Parallel()
-	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir, "--clock-offset", "49h",
 		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // printed as localhost
+	d := p.development
 	for _, url := range []string{d.APIURL, d.AdminURL} {
 		if !strings.HasPrefix(url, "http://localhost:") || strings.HasSuffix(url, ":0") ||
 			!strings.Contains(d.stdout.String(), url) {
@@ -67,9 +70,48 @@ func TestDevWithClockOffset(t *testing.T) {
 	}
 	paste(t, d, 0)
 	paste(t, d, 1)
+	commandsUseOffset(t, p)
 	if code := d.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, d.stderr.String())
 	}
+}
+
+// commandsUseOffset runs commands that record the time. The service's clock must be more than two days ahead.
+func commandsUseOffset(t *testing.T, p *platform) {
+	t.Helper()
+	lead, file := p.partner(2).deliverFor(t, personal, "click 1"), filepath.Join(folder(t), "evidence.zip")
+	commands := [][]string{
+		{"partner", "create", "northgate", "--name", "Northgate Ltd"},
+		{"account", "create", "northgate", "northgate-web"},
+		{"secret", "create", "northgate"},
+		{"staff", "create", "another.auditor@example.com", "--role", "auditor"},
+		{"lead", "reveal", lead, "--field", "email", "--reason", "legal"},
+		{"evidence", "create", lead, "--output", file},
+		{"evidence", "rotate-key"},
+		{"keys", "rewrap"},
+		{"pricing", "set", "--industry", "plumber", "--country", "GB", "--base", "46.00", "--publish", "--note", "test"},
+	}
+	for _, args := range commands {
+		p.on(t, args...).ok(t)
+	}
+	call(t, personal+"\n", nil, "person", "erase", "--identity", "reply", "--yes", "--data-dir", p.dir).ok(t)
+
+	db := testkit.Connect(t, p.DatabaseURL)
+	value := func(sql string) (n int) {
+		t.Helper()
+		if err := db.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const events = `SELECT count(*) FROM audit_events WHERE actor = 'the command line' AND at `
+	if late, early := value(events+`> now() + '2 days'`), value(events+`<= now() + '2 days'`); late < len(commands) || early > 0 {
+		t.Errorf("%d events have the service's time, and %d have another time", late, early)
+	}
+	if n := value(`SELECT count(*) FROM privacy_requests WHERE received_on >= (now() AT TIME ZONE 'UTC')::date + 2`); n != 1 {
+		t.Errorf("got %d privacy requests on the service's day, want 1", n)
+	}
+	pingpost(t, "evidence", "verify", file, "--key", p.APIURL+pack.KeyPath).ok(t)
 }
 
 // TestDevExitsWhenPostgresIsKilled checks that dev exits and prints the reason exactly once. It

@@ -19,7 +19,6 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/blobstore"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
@@ -76,19 +75,18 @@ contains no contact data, unless you use --contact. The audit log records the pa
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Created %s with the evidence for %s\n", *output, id.Format(id.Lead, lead))
 			return nil
-		}, config.SectionHTTP)
+		}, config.SettingPublicURL)
 	}
 	return c
 }
 
 // evidence returns the service that creates evidence packs.
 func (d leadData) evidence() *evidence.Service {
-	now := clock.System{}
-	queue := jobs.NewQueue(d.db, now, slog.New(slog.DiscardHandler))
+	queue := jobs.NewQueue(d.db, d.clock, slog.New(slog.DiscardHandler))
 	return evidence.NewService(evidence.Deps{
-		DB: d.db, Clock: now, Keys: evidence.NewKeys(d.db, d.platform, now), Audit: audit.New(d.db, now),
-		Leads:   leads.NewReader(d.db, d.platform, now),
-		Payouts: payouts.NewService(d.db, now, queue, blobstore.NewStore(d.db, d.platform, now), payouts.Policy{}),
+		DB: d.db, Clock: d.clock, Keys: evidence.NewKeys(d.db, d.platform, d.clock), Audit: audit.New(d.db, d.clock),
+		Leads:   leads.NewReader(d.db, d.platform, d.clock),
+		Payouts: payouts.NewService(d.db, d.clock, queue, blobstore.NewStore(d.db, d.platform, d.clock), payouts.Policy{}),
 		Privacy: d.privacy, URL: d.cfg.HTTP.PublicURL,
 	})
 }
@@ -226,7 +224,7 @@ published, so that older packs can still be verified.`,
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			kid, err := evidence.NewKeys(db, keys, clock.System{}).Rotate(c.Context(), audit.Operator)
+			kid, err := evidence.NewKeys(db, keys, flags.clock).Rotate(c.Context(), audit.Operator)
 			if err != nil {
 				return err
 			}
@@ -255,7 +253,7 @@ An ID can start with a hyphen, so write -- before it, after all flags.`,
 			return usageError{errors.New("--since: enter a time such as 2026-01-20T09:00:00Z")}
 		}
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			if err := evidence.NewKeys(db, keys, clock.System{}).Revoke(c.Context(), audit.Operator, args[0], at); err != nil {
+			if err := evidence.NewKeys(db, keys, flags.clock).Revoke(c.Context(), audit.Operator, args[0], at); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Evidence packs that were signed with key %s after %s are not valid\n", args[0], at.UTC().Format(time.RFC3339))

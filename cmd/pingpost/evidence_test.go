@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/devstack"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -33,6 +34,30 @@ func (p *platform) publishEvidenceKey(t *testing.T) (keys string) {
 		return strings.Contains(keys, kid)
 	})
 	return keys
+}
+
+// evidenceNeedsNoListeners creates a pack with the settings of a machine on which no node runs. A pack names the
+// public URL, so this setting is required.
+func (p *platform) evidenceNeedsNoListeners(t *testing.T, lead, file string) {
+	t.Helper()
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"PINGPOST_PRIVACY_ERASURE_JOURNAL=" + running.ErasureJournal}
+	for _, setting := range p.production(t) {
+		if !strings.HasPrefix(setting, "PINGPOST_HTTP_") {
+			settings = append(settings, setting)
+		}
+	}
+	o := call(t, "", settings, "evidence", "create", lead, "--output", file)
+	if o.fails(t, 1, "http.public_url"); strings.Count(o.stderr, "http.") != 1 {
+		t.Errorf("more settings are required: %s", o.stderr)
+	}
+	call(t, "", append(settings, "PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com"), "evidence", "create", lead, "--output", file).ok(t)
+	if original := unzip(t, file)["evidence.json"]; !strings.Contains(original, `"platform":"https://leads.example.com"`) {
+		t.Errorf("the pack does not name the public URL: %s", original)
+	}
 }
 
 // evidenceCommands creates and verifies evidence packs.
@@ -64,6 +89,8 @@ func evidenceCommands(t *testing.T, p *platform) {
 		}
 	}
 	verify(file("evidence.zip"), "--key", keys).ok(t)
+
+	p.evidenceNeedsNoListeners(t, delivered.id, file("direct.zip"))
 
 	create("evidence.zip").fails(t, 1, "exists")
 	create("x.zip", "--contact").rejected(t, "conflict/not_revealed")

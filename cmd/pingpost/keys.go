@@ -39,6 +39,7 @@ type keyServices struct {
 	dev      bool // whether dev's database is used
 	db       *postgres.DB
 	platform *keyring.Keys
+	clock    clock.System
 	wrappers *app.Keys
 	leads    *leads.Store
 	partners *partners.Service
@@ -64,14 +65,14 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 	}
 	defer db.Close()
 	// No pool of data keys is needed, because no posts wait for keys here.
-	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
+	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), r.clock)
 	if err != nil {
 		return err
 	}
 	return use(&keyServices{
-		cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool),
-		partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{}),
-		evidence.NewKeys(db, platform, clock.System{}),
+		cfg, running != nil, db, platform, r.clock, wrappers, leads.NewStore(db.Pool),
+		partners.NewService(db, platform, r.clock), staff.NewService(db, platform, r.clock, staff.Settings{}),
+		evidence.NewKeys(db, platform, r.clock),
 	})
 }
 
@@ -90,7 +91,7 @@ func (k *keyServices) privacy() (*privacy.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, clock.System{}, app.PrivacySettings(k.cfg)), nil
+	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, k.clock, app.PrivacySettings(k.cfg)), nil
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.
@@ -248,7 +249,7 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 	if err != nil {
 		return nil, err
 	}
-	files, err := blobstore.NewStore(k.db, k.platform, clock.System{}).SealUses(ctx)
+	files, err := blobstore.NewStore(k.db, k.platform, k.clock).SealUses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -450,7 +451,7 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 // the same transaction, because the change either takes many transactions or happens in Vault.
 func (k *keyServices) auditAction(ctx context.Context, action string, result map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // record the change even if it was interrupted
-	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})
+	return audit.New(k.db, k.clock).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})
 }
 
 // move returns a key rotation that prints its progress once a second.
@@ -459,7 +460,7 @@ func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 	return &leads.KeyRotation{
 		Leads:    k.leads,
 		Wrappers: k.wrappers.Wrappers,
-		Clock:    clock.System{},
+		Clock:    k.clock,
 		OnProgress: func(m leads.RotationProgress) {
 			if due() {
 				fmt.Fprintf(w, "%s moved\n", counted(m.Leads, "lead"))

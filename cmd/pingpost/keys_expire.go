@@ -72,6 +72,7 @@ func (k *keyServices) expirable(ctx context.Context, days int) (versions transit
 	if versions, err = vault.Versions(ctx); err != nil {
 		return versions, 0, err
 	}
+	// Vault records times by the machine's clock.
 	before = versions.CurrentAt(clock.System{}.Now().Add(-time.Duration(days) * 24 * time.Hour))
 	if before <= max(versions.MinAvailable, 1) {
 		return versions, 0, nil

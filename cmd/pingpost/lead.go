@@ -67,7 +67,7 @@ func leadShow() *cobra.Command {
 			return err
 		}
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			l, err := leads.NewReader(db, keys, clock.System{}).Get(c.Context(), scope.System, lead)
+			l, err := leads.NewReader(db, keys, flags.clock).Get(c.Context(), scope.System, lead)
 			if err != nil {
 				return noLead(err)
 			}
@@ -217,7 +217,7 @@ Afterwards it names the partner that must be notified.`,
 			return err
 		}
 		return flags.leadData(c.Context(), func(d leadData) error {
-			l, err := leads.NewReader(d.db, d.platform, clock.System{}).Get(c.Context(), scope.System, lead)
+			l, err := leads.NewReader(d.db, d.platform, d.clock).Get(c.Context(), scope.System, lead)
 			if err != nil {
 				return noLead(err)
 			}
@@ -291,6 +291,7 @@ type leadData struct {
 	cfg      *config.Config
 	db       *postgres.DB
 	platform *keyring.Keys
+	clock    clock.System
 	privacy  *privacy.Service
 }
 
@@ -310,7 +311,7 @@ func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more .
 		return err
 	}
 	defer db.Close()
-	keys, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
+	keys, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), r.clock)
 	if err != nil {
 		return err
 	}
@@ -318,6 +319,6 @@ func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more .
 	if err != nil {
 		return err
 	}
-	s := privacy.NewService(db, keys.Readers, platform, j, clock.System{}, app.PrivacySettings(cfg)).By(audit.Operator)
-	return use(leadData{cfg, db, platform, s})
+	s := privacy.NewService(db, keys.Readers, platform, j, r.clock, app.PrivacySettings(cfg)).By(audit.Operator)
+	return use(leadData{cfg, db, platform, r.clock, s})
 }

@@ -138,7 +138,7 @@ func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *db
 	if len(accounts) == 0 {
 		fmt.Fprintf(c.OutOrStdout(), "It has no account yet. To create one: %s\n", addAccount(p, r))
 	}
-	signs, err := canSign(c.Context(), s, p)
+	signs, err := canSign(c.Context(), s, p, r.clock.Now())
 	if err == nil && !signs {
 		fmt.Fprintf(c.OutOrStdout(), "It has no active signing secret. To create one: %s\n", addSecret(p, r))
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
@@ -119,8 +118,10 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 }
 
 // create creates the privacy request. If no leads were found, it also closes the request.
-func (f *requestFlags) create(ctx context.Context, s *privacy.Service, kind models.PrivacyRequestKind, person leads.Person) (privacy.Request, error) {
-	received := clock.System{}.Now().UTC().Truncate(24 * time.Hour)
+func (f *requestFlags) create(
+	ctx context.Context, s *privacy.Service, kind models.PrivacyRequestKind, person leads.Person, now time.Time,
+) (privacy.Request, error) {
+	received := now.UTC().Truncate(24 * time.Hour)
 	if f.received != "" {
 		var err error
 		if received, err = time.Parse(time.DateOnly, f.received); err != nil {
@@ -160,7 +161,7 @@ func (f *requestFlags) run(
 				return err
 			}
 		}
-		r, err := f.create(c.Context(), s, kind, person)
+		r, err := f.create(c.Context(), s, kind, person, flags.clock.Now())
 		if err != nil {
 			return err
 		}

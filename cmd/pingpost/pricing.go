@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -39,7 +38,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 		return err
 	}
 	defer db.Close()
-	s, err := ratecard.NewService(db, clock.System{})
+	s, err := ratecard.NewService(db, r.clock)
 	if err != nil {
 		return err
 	}

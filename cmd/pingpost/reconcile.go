@@ -74,7 +74,7 @@ command is a dry run and saves neither the result nor the file.`,
 			return usageError{errors.New("--partner and --file are required")}
 		}
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			return reconcileFile(c, db, keys, f, *asJSON)
+			return reconcileFile(c, db, keys, flags.clock, f, *asJSON)
 		})
 	}
 	return c
@@ -82,18 +82,20 @@ command is a dry run and saves neither the result nor the file.`,
 
 // reconcileFile uploads the file, compares it and prints the findings. Without --save, or
 // after an error, it discards the reconciliation.
-func reconcileFile(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *reconcileFlags, asJSON bool) (err error) {
+func reconcileFile(
+	c *cobra.Command, db *postgres.DB, keys *keyring.Keys, service clock.Clock, f *reconcileFlags, asJSON bool,
+) (err error) {
 	ctx := c.Context()
 	given, err := f.read()
 	if err != nil {
 		return err
 	}
-	partner, err := partners.NewService(db, keys, clock.System{}).Find(ctx, scope.System, f.partner)
+	partner, err := partners.NewService(db, keys, service).Find(ctx, scope.System, f.partner)
 	if err != nil {
 		return err
 	}
-	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
-	s := reconcile.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{})).By(audit.Operator)
+	queue := jobs.NewQueue(db, service, slog.New(slog.DiscardHandler))
+	s := reconcile.NewService(db, service, queue, blobstore.NewStore(db, keys, service)).By(audit.Operator)
 	r, err := upload(ctx, c.InOrStdin(), s, partner.ID, f.file)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -48,10 +47,9 @@ func stateText(state string) string {
 	return state
 }
 
-// canSign reports whether a partner has a valid signing secret.
-func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
+// canSign reports whether a partner has a signing secret that is valid at the given time.
+func canSign(ctx context.Context, s *partners.Service, p models.Partner, now time.Time) (bool, error) {
 	list, err := s.Secrets(ctx, scope.System, p)
-	now := clock.System{}.Now()
 	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return partners.Valid(one, now) }), err
 }
 
@@ -72,9 +70,9 @@ func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Serv
 }
 
 // printCreated prints a new secret, which no command can print again.
-func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret) error {
+func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret, now time.Time) error {
 	if asJSON {
-		v := viewSecret(p, created.SigningSecret, clock.System{}.Now())
+		v := viewSecret(p, created.SigningSecret, now)
 		v.Secret = created.Plain
 		return printJSON(c.OutOrStdout(), v)
 	}
@@ -97,7 +95,7 @@ func secretCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printCreated(c, *asJSON, p, made)
+			return printCreated(c, *asJSON, p, made, flags.clock.Now())
 		})
 	}
 	return c
@@ -122,7 +120,7 @@ func secretImport() *cobra.Command {
 				return err
 			}
 			if *asJSON { // does not contain the secret, which the partner already has
-				return printJSON(c.OutOrStdout(), viewSecret(p, made.SigningSecret, clock.System{}.Now()))
+				return printJSON(c.OutOrStdout(), viewSecret(p, made.SigningSecret, flags.clock.Now()))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  imported for %s\n", id.Format(id.Secret, made.ID), p.Slug)
 			return nil
@@ -148,7 +146,7 @@ func secretRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printCreated(c, *asJSON, p, made); err != nil || *asJSON {
+			if err := printCreated(c, *asJSON, p, made, flags.clock.Now()); err != nil || *asJSON {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Previous secrets are valid until %s.\n",
@@ -179,7 +177,7 @@ func secretExpire() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			at := clock.System{}.Now().Add(in.Duration)
+			at := flags.clock.Now().Add(in.Duration)
 			if err := s.ExpireSecret(c.Context(), scope.System, p, secret.ID, at); err != nil {
 				return err
 			}
@@ -206,7 +204,7 @@ func secretRevoke() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is revoked; every node will reject it within a second\n", args[1])
-			signs, err := canSign(c.Context(), s, p)
+			signs, err := canSign(c.Context(), s, p, flags.clock.Now())
 			if err == nil && !signs {
 				fmt.Fprintf(c.ErrOrStderr(),
 					"warning: this was the last active secret of %s, which cannot sign posts until you create one: %s\n",
@@ -234,7 +232,7 @@ func secretList() *cobra.Command {
 			views := []secretView{}
 			var rows [][]any
 			for _, one := range list {
-				v := viewSecret(p, one, clock.System{}.Now())
+				v := viewSecret(p, one, flags.clock.Now())
 				views = append(views, v)
 				expires := "never"
 				if v.ExpiresAt != nil {

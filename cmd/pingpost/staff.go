@@ -14,7 +14,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -65,8 +64,7 @@ type staffServices struct {
 
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
-		c := clock.System{}
-		return use(staffServices{staff.NewService(db, keys, c, staff.Settings{}), partners.NewService(db, keys, c).By(audit.Operator)})
+		return use(staffServices{staff.NewService(db, keys, r.clock, staff.Settings{}), partners.NewService(db, keys, r.clock).By(audit.Operator)})
 	})
 }
 

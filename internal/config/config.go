@@ -23,7 +23,8 @@ const (
 	Dev
 )
 
-// Section is the name of a section of the configuration.
+// Section is the name of a section of the configuration. In Source.Need, it can also be the path of a
+// single setting.
 type Section string
 
 const (
@@ -40,6 +41,9 @@ const (
 	SectionPrivacy   Section = "privacy"
 	SectionLog       Section = "log"
 	SectionNode      Section = "node"
+
+	// SettingPublicURL is the only setting of the section http that commands need.
+	SettingPublicURL Section = "http.public_url"
 )
 
 // Config contains all settings of a node. All settings must be exported fields, because fmt would print
@@ -110,21 +114,26 @@ func (c *Config) parts() []part {
 
 func (p part) path(f field) string { return string(p.name) + "." + f.name }
 
-// neededParts returns the sections that are listed in Source.Need, or all sections if the list is empty.
-func (c *Config) neededParts() []part {
-	return slices.DeleteFunc(c.parts(), func(p part) bool { return !c.needs(p.name) })
-}
-
+// needs reports whether a section is listed in Source.Need, or the list is empty.
 func (c *Config) needs(name Section) bool {
 	return len(c.needed) == 0 || slices.Contains(c.needed, name)
 }
 
-// Validate checks the sections that are listed in Source.Need, or all sections if the list is empty. Its
-// error has the type Problems and contains all problems.
+// needsSetting reports whether a setting or its section p is needed.
+func (c *Config) needsSetting(p part, path string) bool {
+	return c.needs(p.name) || c.needs(Section(path))
+}
+
+// Validate checks the settings that are needed according to Source.Need, or all settings if the list is
+// empty. Its error has the type Problems and contains all problems.
 func (c *Config) Validate() error {
 	var ps Problems
-	for _, p := range c.neededParts() {
-		ps = append(ps, problemsOf(p.Validate())...)
+	for _, p := range c.parts() {
+		for _, problem := range problemsOf(p.Validate()) {
+			if c.needsSetting(p, keyOf(problem.Path)) {
+				ps = append(ps, problem)
+			}
+		}
 	}
 	if c.needs(SectionKeys) && c.needs(SectionVault) {
 		c.validateWriter(&ps)
@@ -173,13 +182,16 @@ func (c *Config) Wrapper() Wrapper {
 }
 
 // Redacted returns the configuration as YAML, with secrets shown as "[redacted]" and durations with a
-// unit. It omits the sections that the process does not need.
+// unit. It omits the settings that the process does not need.
 func (c *Config) Redacted() string {
 	var b strings.Builder
-	for _, p := range c.neededParts() {
-		b.WriteString(string(p.name) + ":\n")
+	for _, p := range c.parts() {
+		heading := string(p.name) + ":\n"
 		for _, f := range p.fields() {
-			b.WriteString("  " + f.name + ": " + f.show() + "\n")
+			if c.needsSetting(p, p.path(f)) {
+				b.WriteString(heading + "  " + f.name + ": " + f.show() + "\n")
+				heading = ""
+			}
 		}
 	}
 	return b.String()

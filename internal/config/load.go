@@ -18,9 +18,10 @@ type Source struct {
 	// All other unknown PINGPOST_ variables are errors.
 	Allow []string
 
-	// Need contains the sections to read and validate. If it is empty, all sections are read. Sections
-	// that are not needed keep their defaults, and their secret files are not read. For example,
-	// `migrate` does not need the keys. Misspelt settings are errors in every section.
+	// Need contains the sections, and the single settings of other sections, to read and validate. If it
+	// is empty, all sections are read. Settings that are not needed keep their defaults, and their secret
+	// files are not read. For example, `migrate` does not need the keys. Misspelt settings are errors in
+	// every section.
 	Need []Section
 }
 
@@ -45,9 +46,11 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 		return nil, r.problems.asError()
 	}
 
-	for _, p := range cfg.neededParts() {
+	for _, p := range cfg.parts() {
 		for _, f := range p.fields() {
-			r.assign(p.path(f), f)
+			if path := p.path(f); cfg.needsSetting(p, path) {
+				r.assign(path, f)
+			}
 		}
 	}
 	cfg.secretFiles = r.secretFiles

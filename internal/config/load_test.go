@@ -245,6 +245,32 @@ func TestNeedIgnoresOtherSections(t *testing.T) {
 	checkProblems(t, err, "pingpost.yaml:3: log.levle")
 }
 
+// A program can need a single setting of a section. The other settings in the section are neither required nor checked.
+func TestNeedSingleSetting(t *testing.T) {
+	need := []Section{SectionDatabase, SettingPublicURL}
+	disk := files{"pingpost.yaml": "http: {read_timeout: soon, ops_addr: nonsense}\ndatabase: {url: " + databaseURL + "}\n"}
+	load := func(url string) (*Config, error) {
+		return load(Source{File: "pingpost.yaml", Environ: []string{"PINGPOST_HTTP_PUBLIC_URL=" + url}, Need: need}, disk.read)
+	}
+	cfg, err := load("https://leads.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.HTTP.PublicURL != "https://leads.example.com" || cfg.HTTP.OpsAddr != "" {
+		t.Errorf("got the addresses %+v, want only the public URL", cfg.HTTP)
+	}
+	if got := cfg.Redacted(); !strings.HasPrefix(got, "http:\n  public_url: \"https://leads.example.com\"\ndatabase:\n") {
+		t.Errorf("settings that are not needed are printed:\n%s", got)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("Validate checked other settings: %v", err)
+	}
+	_, err = load("")
+	checkProblems(t, err, "http.public_url PINGPOST_HTTP_PUBLIC_URL")
+	_, err = load("leads.example.com")
+	checkProblems(t, err, "PINGPOST_HTTP_PUBLIC_URL: http.public_url")
+}
+
 func TestDevIgnoresMissingSettings(t *testing.T) {
 	cfg, err := Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_KEYS_WRITE_WITH=local"}})
 	if err != nil {

@@ -53,6 +53,7 @@ type Running struct {
 	PrivacyApproval bool             `json:"privacy_approval"` // privacy.require_approval
 	PrivacyLaw      string           `json:"privacy_law"`      // privacy.law
 	Retention       config.Retention `json:"retention"`
+	ClockOffset     time.Duration    `json:"clock_offset"` // by which the service's clock is ahead
 	Vault           *Vault           `json:"vault,omitempty"`
 }
 
@@ -76,6 +77,7 @@ type Options struct {
 	PricingApproval, PrivacyApproval bool
 	PrivacyLaw                       string
 	Retention                        config.Retention
+	ClockOffset                      time.Duration
 	OnProgress                       func(string)
 }
 
@@ -151,7 +153,8 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
 		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, ErasureJournal: s.ErasureJournal,
-		PricingApproval: o.PricingApproval, PrivacyApproval: o.PrivacyApproval, PrivacyLaw: o.PrivacyLaw, Retention: o.Retention, Vault: s.Vault,
+		PricingApproval: o.PricingApproval, PrivacyApproval: o.PrivacyApproval, PrivacyLaw: o.PrivacyLaw, Retention: o.Retention,
+		ClockOffset: o.ClockOffset, Vault: s.Vault,
 	})
 }
 
