@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -30,14 +32,18 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + ". " + notesCanName,
+		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + ". " + usersNamed,
 	}
 	e.Large = more
 	return e
 }
 
-// notesCanName describes the personal data in exports of the ledger.
-const notesCanName = "It contains no contact data, but the notes can contain personal data."
+// These texts describe the personal data in the CSV file of a statement and in exports of the ledger.
+const (
+	notesCanName = "It contains no contact data, but the notes can contain personal data."
+	usersNamed   = "It contains no contact data of consumers, but the notes can contain personal data. " +
+		"The column created_by contains the email addresses of users."
+)
 
 func (h *Handlers) ledgerCSV(k *web.Request) error {
 	q := k.R.URL.Query()
@@ -48,21 +54,26 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 	if len(f.mistakes) > 0 {
 		return h.showLedger(k, http.StatusUnprocessableEntity, q, f)
 	}
-	return h.streamEntries(k, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{
+	return h.streamEntries(k, h.Payouts.CSV, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{
 		Action:  "ledger.export",
 		Kind:    "ledger",
 		Partner: f.partner.ID,
 	})
 }
 
+// entriesWriter is the type of [payouts.Service.CSV] and of [payouts.Service.StatementCSV].
+type entriesWriter func(
+	ctx context.Context, sc scope.Scope, f payouts.Filter, to io.Writer, begin func() error,
+) (rows int64, err error)
+
 // streamEntries writes the audit event e and then streams the entries.
-func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
+func (h *Handlers) streamEntries(k *web.Request, write entriesWriter, f payouts.Filter, name string, e audit.Event) error {
 	e.After = f.Describe()
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
 	return web.SendCSV(k, name, func(to io.Writer) error {
-		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.LogDone(k.R.Context(), k.By, e) })
+		_, err := write(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.LogDone(k.R.Context(), k.By, e) })
 		return err
 	})
 }

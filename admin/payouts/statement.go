@@ -128,6 +128,7 @@ func (h *Handlers) statementCSV(k *web.Request) error {
 		return err
 	}
 	name := payouts.RunID(s.Run.ID)
-	return h.streamEntries(k, payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+web.FileNamePart(s.Partner.Slug),
+	f := payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}
+	return h.streamEntries(k, h.Payouts.StatementCSV, f, "statement-"+name+"-"+web.FileNamePart(s.Partner.Slug),
 		audit.Event{Action: "ledger.export", Kind: "ledger", Object: name, Partner: s.Partner.ID})
 }

@@ -1,6 +1,7 @@
 package payouts_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // The statement and its CSV file contain the notes for the partner as text, and the partner's reference and
-// subId. They do not contain the notes on rejected returns.
+// subId. They contain neither the notes on rejected returns nor the users.
 func TestStatementShowsNotes(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -55,13 +56,24 @@ func TestStatementShowsNotes(t *testing.T) {
 			t.Errorf("the statement shows %q: %s", not, p.Text())
 		}
 	}
+	file := c.Get(t, at+"/entries.csv")
+	if strings.Contains(file.Body, "finance@example.com") {
+		t.Errorf("the CSV file contains users: %s", file.Body)
+	}
 	notes := map[string]string{}
-	for _, row := range records(t, c.Get(t, at+"/entries.csv")) {
+	for _, row := range records(t, file) {
 		notes[row["kind"]] = row["note"]
 	}
 	if !strings.HasPrefix(notes["return"], "duplicate: ") ||
 		!strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
 		t.Errorf("got notes %q in the CSV file", notes)
+	}
+	users := map[string]string{}
+	for _, row := range records(t, c.Get(t, "/payouts/ledger.csv?partner=harbour-leads")) {
+		users[row["kind"]] = row["created_by"]
+	}
+	if want := map[string]string{"accrual": "", "return": "finance@example.com", "adjustment": "finance@example.com"}; !maps.Equal(users, want) {
+		t.Errorf("got the users %v in the ledger's CSV file, want %v", users, want)
 	}
 	c.CheckAuditLog(t)
 }

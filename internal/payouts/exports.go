@@ -22,10 +22,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns lists the columns of ledger.csv. Amounts are in major units, signed as in the ledger. Times
-// are in UTC. The column partner contains the partner's slug, and partner_id contains the identifier
-// that the partner sends as partnerId.
-var Columns = []string{
+// Columns lists the columns of ledger.csv. The column created_by contains the user who made the entry.
+var Columns = slices.Concat(StatementColumns, []string{"created_by"})
+
+// StatementColumns lists the columns of a statement's CSV file, which is for the partner. Amounts are in
+// major units, signed as in the ledger. Times are in UTC. The column partner contains the partner's slug,
+// and partner_id contains the identifier that the partner sends as partnerId.
+var StatementColumns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note", "partner_reference", "sub_id",
 }
 
@@ -104,6 +107,19 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 // download occupies a database connection, so only a few can run at a time. If too many are running, CSV
 // returns an error. Otherwise, it calls the function begin before it writes anything.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
+	return s.download(ctx, sc, f, Columns, to, begin)
+}
+
+// StatementCSV is like CSV, but writes only the columns for the partner.
+func (s *Service) StatementCSV(
+	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error,
+) (rows int64, err error) {
+	return s.download(ctx, sc, f, StatementColumns, to, begin)
+}
+
+func (s *Service) download(
+	ctx context.Context, sc scope.Scope, f Filter, columns []string, to io.Writer, begin func() error,
+) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {
 		return 0, err
@@ -112,15 +128,16 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 	if err := begin(); err != nil {
 		return 0, err
 	}
-	return s.writeCSV(ctx, sc, f, to, func(int64) {})
+	return s.writeCSV(ctx, sc, f, columns, to, func(int64) {})
 }
 
-// writeCSV is like CSV, but does not limit the number of downloads. After every batch, it calls the
-// function progress with the number of rows written.
+// writeCSV is like CSV, but writes only the given columns, which must be the first of Columns, and does not
+// limit the number of downloads. After every batch, it calls the function progress with the number of rows
+// written.
 func (s *Service) writeCSV(
-	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
+	ctx context.Context, sc scope.Scope, f Filter, columns []string, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
-	w, err := csvcell.NewWriter(to, Columns, "amount", "entry")
+	w, err := csvcell.NewWriter(to, columns, "amount", "entry")
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +146,7 @@ func (s *Service) writeCSV(
 		if rows++; rows%exportBatchSize == 0 {
 			progress(rows)
 		}
-		return w.Write(e.record(record))
+		return w.Write(e.record(record)[:len(columns)])
 	})
 	if err == nil { // do not flush after an error, so that an error page can still be sent
 		err = w.Flush()
@@ -150,7 +167,7 @@ func (e *Entry) record(into []string) []string {
 		lead, e.TransactionID, e.Partner, e.Identifier,
 		string(e.Kind), e.Amount().Decimal(), e.Currency,
 		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), e.Reference, run, string(e.RunState), e.Note,
-		e.PartnerReference, e.SubID)
+		e.PartnerReference, e.SubID, e.CreatedBy)
 }
 
 // TimeLayout is the layout of exported times, in UTC.
@@ -208,7 +225,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	var rows int64
 	err = w.Step(ctx, func(tx *gorm.DB) error { return attachFile(tx, e.ID, file.ID) })
 	if err == nil {
-		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
+		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, Columns, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
 	}
 	if err == nil {
 		err = file.Close()
