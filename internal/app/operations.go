@@ -146,7 +146,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 }
 
 // platformKeys returns "ok", or a message that lists the signing secrets whose platform key is not
-// configured. A damaged secret affects only its partner, so it is a warning (decision 77).
+// configured. A damaged secret affects only its partner, so it is a warning (decision 73).
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {

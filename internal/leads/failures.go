@@ -11,7 +11,7 @@ import (
 const maxFailures = 3
 
 // failures counts the groups of posts that could not be stored since one was stored. A successful write check
-// only lowers the count, because posts can fail for reasons that do not affect the check (decision 77).
+// only lowers the count, because posts can fail for reasons that do not affect the check (decision 73).
 type failures struct {
 	mu   sync.Mutex
 	n    int
