@@ -3,8 +3,6 @@ package admin_test
 import (
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,15 +20,6 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
-
-// putJournalAhead adds an entry to the erasure journal that the database does not contain.
-func putJournalAhead(t *testing.T, h *admintest.Console) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(h.Erasures, "000000000001.json"), []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.Time.Advance(10 * time.Second) // longer than a check is valid
-}
 
 // TestExportsWhileJournalIsAhead requests all routes that are closed, before and after the erasure journal
 // contains an entry that the database does not.
@@ -59,7 +48,7 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 	if paths := closed(); paths != nil {
 		t.Errorf("before: %v are closed", paths)
 	}
-	putJournalAhead(t, h)
+	h.PutJournalAhead(t)
 	want := []string{
 		"/payouts/exports",
 		"/payouts/exports/{id}/file",
@@ -67,6 +56,9 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 		"/payouts/runs/{id}/statements/{partner}/entries.csv",
 		"/privacy/disclosures/{id}/replace",
 		"/privacy/disclosures/{id}/replace",
+		"/privacy/notes/find",
+		"/privacy/requests/{id}/add",
+		"/privacy/requests/{id}/add",
 		"/privacy/requests/{id}/export.zip",
 		"/privacy/requests/{id}/identity",
 		"/privacy/requests/{id}/identity",
@@ -195,7 +187,7 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 			}
 		}
 	}
-	putJournalAhead(t, c.Console)
+	c.PutJournalAhead(t)
 	for path, canaries := range canaryPages(t, c.Console, b, objects, partner, more...) {
 		t.Errorf("%s contains %q", path, canaries)
 	}
@@ -203,6 +195,11 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 		p := b.Get(t, path)
 		if p.Status != http.StatusOK || !slices.Contains(p.Codes(), "erasable_hidden") || !strings.Contains(p.Body, "000000000001.json") {
 			t.Errorf("%s: got %d with the notices %q", path, p.Status, p.Codes())
+		}
+	}
+	for _, query := range []string{"reference=canary-reference", "sub_id=canary-sub", "reference=unknown", "sub_id=unknown"} {
+		if p := b.Get(t, "/leads?"+query); p.Status != http.StatusServiceUnavailable || strings.Contains(p.Body, lead) {
+			t.Errorf("the filter %s: got %d: %s", query, p.Status, p.Text())
 		}
 	}
 	if p := b.Get(t, web.RequestURL(request.ID)); strings.Contains(p.Body, lead) {

@@ -11,6 +11,8 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -307,4 +309,13 @@ func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	b := h.NewClient(t)
 	b.SignIn(t, "everywhere@example.com")
 	return b
+}
+
+// PutJournalAhead adds an entry to the erasure journal that the database does not contain.
+func (h *Console) PutJournalAhead(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(h.Erasures, "000000000001.json"), []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.Time.Advance(10 * time.Second) // longer than a check is valid
 }

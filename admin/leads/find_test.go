@@ -154,3 +154,22 @@ func TestFindStopsAtDailyLimit(t *testing.T) {
 	lead, _ := b.Deliver(t, b.Harbour())
 	officer.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {lead}}).ExpectRedirect(t, "/leads/"+lead)
 }
+
+// TestFindTransactionWhileJournalIsAhead checks that no search confirms a transactionId that should have been erased.
+func TestFindTransactionWhileJournalIsAhead(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	lead, other := s.AddLead(t, s.Harbour, admintest.JoContact, nil), s.AddLead(t, s.Harbour, admintest.SamContact, nil)
+	b := s.SignedInAs(t, models.Privacy)
+	s.PutJournalAhead(t)
+	for _, token := range []string{lead.TransactionID, other.TransactionID + "x"} {
+		p := b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {token}})
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"erasable_hidden", "no_lead"}) {
+			t.Errorf("found: got status %d and %v", p.Status, p.Codes())
+		}
+		if p := b.Get(t, "/jump?q="+token); p.Status != http.StatusNotFound || !slices.Equal(p.Codes(), []string{"erasable_hidden"}) {
+			t.Errorf("jumped: got status %d and %v", p.Status, p.Codes())
+		}
+	}
+	b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {admintest.LeadIDOf(lead)}}).ExpectRedirect(t, web.LeadURL(lead.ID))
+}

@@ -86,6 +86,11 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 	}
 	query.Before, _ = leads.ParseCursor(q.Get("before")) // an invalid cursor means the first page
 	query.After, _ = leads.ParseCursor(q.Get("after"))
+	if query.PartnerReference != "" || query.SubID != "" {
+		if err := k.CheckErasable(); err != nil { // the result would confirm values that are hidden
+			return query, nil, err
+		}
+	}
 	report := func(code, text string) {
 		mistakes = append(mistakes, web.Notice{Kind: "warn", Code: code, Text: text})
 	}

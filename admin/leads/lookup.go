@@ -7,7 +7,7 @@ import (
 
 // URLForID returns the URL of a lead. The parameter text is a leadId, a transactionId, or the id of the
 // request that delivered the lead. If the lead does not exist or the user cannot see it, URLForID
-// returns "".
+// returns "". While erasable data is hidden, it does not find transactionIds.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadLeads)
 	if !ok || !web.ValidText(text) {
@@ -25,7 +25,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 		}
 		return ""
 	}
-	if lead, err := h.Leads.FindTransaction(k.R.Context(), sc, text); err == nil {
+	if lead, err := h.Leads.FindTransaction(k.R.Context(), sc, k.Erasable(text)); err == nil {
 		return web.LeadURL(lead)
 	}
 	return ""

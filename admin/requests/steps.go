@@ -57,6 +57,7 @@ func (h *Handlers) steps() []*step {
 		{
 			h: h, name: "add",
 			title: "Add leads", show: view.AddLeads, fill: fillAdd, do: addLeads, saves: []string{"leads", "exception"},
+			erasable: true, // the leads are compared by digests that an erasure deletes
 		},
 		{
 			h: h, name: "remove",

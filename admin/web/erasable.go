@@ -10,7 +10,8 @@ const hiddenValue = "hidden"
 
 // Erasable returns a value that is erased together with a lead, as pages may show it. While the database may
 // contain data that should have been erased, for example because an older backup was restored, the value is
-// hidden, and the page shows the reason. All values that an erasure deletes must be passed through Erasable.
+// hidden, and the page shows the reason. All values that an erasure deletes must be passed through Erasable, and so
+// must values for which a page searches, because a result would confirm them.
 func (k *Request) Erasable(value string) string {
 	if value == "" {
 		return ""

@@ -22,7 +22,7 @@ type Route struct {
 	Form         string              // page that can restore the form; see [saveForm]
 	Saves        []string            // fields of the form whose values can be saved: no secrets, and no personal data
 	ShownOnce    bool                // the response shows a secret that cannot be shown again
-	Erasable     bool                // an export or a form of erasable data, closed while this data is hidden; see [Request.Erasable]
+	Erasable     bool                // an export, a form or a search of erasable data, closed while this data is hidden; see [Request.Erasable]
 	Handle       func(*Request) error
 }
 

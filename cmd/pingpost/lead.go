@@ -66,14 +66,22 @@ func leadShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			l, err := leads.NewReader(db, keys, flags.clock).Get(c.Context(), scope.System, lead)
+		return flags.leadData(c.Context(), func(d leadData) error {
+			l, err := leads.NewReader(d.db, d.platform, flags.clock).Get(c.Context(), scope.System, lead)
 			if err != nil {
 				return noLead(err)
 			}
 			v, err := viewLead(l)
 			if err != nil {
 				return err
+			}
+			if err := d.privacy.CheckReadable(c.Context()); err != nil {
+				reason := apperr.As(err)
+				if reason == nil {
+					return err
+				}
+				v.hideErasable()
+				fmt.Fprintln(c.ErrOrStderr(), "Some values are hidden, because some of them should have been erased.", reason.Message)
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), v)
@@ -101,6 +109,15 @@ func viewLead(l leads.Details) (v leadView, err error) {
 		v.Events = append(v.Events, leadEventView{e.At.UTC(), e.Kind})
 	}
 	return v, nil
+}
+
+// hideErasable replaces the values that an erasure deletes, as the console does.
+func (v *leadView) hideErasable() {
+	for _, value := range []*string{&v.TransactionID, &v.Reference, &v.SubID} {
+		if *value != "" {
+			*value = "hidden"
+		}
+	}
 }
 
 func (v leadView) print(w io.Writer) error {

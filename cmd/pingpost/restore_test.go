@@ -197,6 +197,18 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 		return call(t, "", env, "lead", "reveal", lead, "--field", "email", "--reason", "legal")
 	}
 
+	leadKey, err := id.Parse(id.Lead, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored.Exec(t, `UPDATE leads SET partner_reference = 'click-7', sub_id = 'ann-example' WHERE id = $1`, leadKey)
+	show := func() leadView { return printed[leadView](t, call(t, "", env, "lead", "show", other, "--json")) }
+	if v := show(); v.TransactionID != "hidden" || v.Reference != "hidden" || v.SubID != "hidden" || v.LeadID != other {
+		t.Errorf("the command shows %+v", v)
+	}
+	if o := call(t, "", env, "lead", "show", other); o.code != 0 || !strings.Contains(o.stderr, "pingpost erasures replay") {
+		t.Errorf("the command does not say why it hides values: %+v", o)
+	}
 	const ahead = "unavailable/journal_ahead"
 	for _, lead := range []string{erased, other} {
 		reveal(lead).rejected(t, ahead)
@@ -260,6 +272,9 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	}
 	if v := printed[privacy.Verified](t, call(t, "", env, "erasures", "verify", "--json")); v.Entries != 2 {
 		t.Errorf("verify: got %+v, want 2 entries", v)
+	}
+	if v := show(); !strings.HasPrefix(v.TransactionID, "tx_") || v.Reference != "click-7" || v.SubID != "ann-example" {
+		t.Errorf("after the replay, the command shows %+v", v)
 	}
 	call(t, "", env, "keys", "rewrap").ok(t)
 	if got := reveal(other).ok(t); got != personal+"\n" {
