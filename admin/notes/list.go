@@ -7,7 +7,6 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/notes"
@@ -16,7 +15,7 @@ import (
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Privacy.Notes(k.R.Context(), k.Scope, "", web.KeyPage(q))
+	all, newer, older, err := h.Privacy.Notes(k.R.Context(), k.Scope, web.KeyPage(q))
 	if err != nil {
 		return err
 	}
@@ -37,7 +36,7 @@ func (h *Handlers) find(k *web.Request) error {
 	if text == "" {
 		return k.Redirect(allNotes.URL)
 	}
-	all, _, more, err := h.Privacy.Notes(k.R.Context(), k.Scope, text, postgres.Page{Size: mostFound})
+	all, more, err := h.Privacy.By(k.By).FindNotes(k.R.Context(), k.Scope, text, mostFound)
 	if err != nil {
 		return err
 	}

@@ -88,3 +88,23 @@ func TestRedactNote(t *testing.T) {
 	}
 	c.CheckAuditLog(t)
 }
+
+// TestFindNotesStopsAtDailyLimit checks that the page shows the daily limit, and that auditors see the searches.
+func TestFindNotesStopsAtDailyLimit(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	officer := c.SignedInAs(t, models.Privacy)
+	c.Exec(t, `INSERT INTO daily_access (staff_id, day, lookups) VALUES ($1, $2, $3)`, c.People[models.Privacy].ID, c.Time.Now().UTC(), admintest.LookupsPerDay-1)
+	search := url.Values{"text": {"Spousecanary"}}
+	officer.Post(t, "/privacy/notes/find", search).Expect(t, "the last search", http.StatusOK)
+	officer.Post(t, "/privacy/notes/find", search).Expect(t, "one too many", http.StatusTooManyRequests)
+	officer.Post(t, "/privacy/notes/find", url.Values{"text": {" "}}).ExpectRedirect(t, "/privacy/notes")
+	p := c.SignedInAs(t, models.Auditor).Get(t, "/audit?kind=note")
+	if got := p.Values("data-action"); len(got) != 2 || got[0] != "notes.find" || strings.Contains(p.Body, "Spousecanary") {
+		t.Errorf("the audit log shows %v: %s", got, p.Text())
+	}
+	if p := c.SignedInAs(t, models.Finance).Get(t, "/audit?kind=note"); p.Values("data-action") != nil {
+		t.Errorf("a user who may not read the notes sees %v", p.Values("data-action"))
+	}
+	c.CheckAuditLog(t)
+}

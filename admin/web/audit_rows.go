@@ -63,6 +63,7 @@ var areaLabels = map[audit.Area]string{
 	"leads":          "leads",
 	"requests":       "privacy requests",
 	"disclosures":    "disclosure texts",
+	"notes":          "notes",
 	"retention":      "retention and legal holds",
 	"payouts":        "payouts",
 	"reconciliation": "reconciliations",

@@ -34,6 +34,7 @@ var areas = []struct {
 	{"lead", "", "leads"},
 	{"privacy_request", "", "requests"},
 	{"disclosure", "", "disclosures"},
+	{"note", "", "notes"},
 	{"platform", "retention.", "retention"},
 	{"platform", "erasures.", "retention"},
 	{"payout_run", "", "payouts"},

@@ -19,7 +19,7 @@ var (
 	errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
 		"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
 	errTooManyLookups = apperr.New(apperr.TooMany, "lookups_per_day",
-		"You have searched for as many email addresses and phone numbers today as the setting privacy.lookups_per_day allows. You can continue tomorrow (UTC).")
+		"You have searched for consumers as often today as the setting privacy.lookups_per_day allows. You can continue tomorrow (UTC).")
 )
 
 // warnAt is a percentage of a daily limit. When a user reaches it, a warning is recorded in the audit log.
@@ -93,6 +93,12 @@ func (s *Service) CountLookup(ctx context.Context, p leads.Person) error {
 			n++
 		}
 	}
+	return s.countLookups(ctx, n, audit.Event{Action: "lead.find", Kind: "lead"})
+}
+
+// countLookups counts n searches towards the user's daily limit. If the limit is reached, the event of the search is
+// recorded as rejected.
+func (s *Service) countLookups(ctx context.Context, n int, search audit.Event) error {
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		exceeded, err := s.countAccess(tx, s.lookupLimit(), n)
 		if err == nil && exceeded {
@@ -101,7 +107,7 @@ func (s *Service) CountLookup(ctx context.Context, p leads.Person) error {
 		return err
 	})
 	if errors.Is(err, errTooManyLookups) {
-		return s.logExceeded(ctx, errTooManyLookups, audit.Event{Action: "lead.find", Kind: "lead"})
+		return s.logExceeded(ctx, errTooManyLookups, search)
 	}
 	return err
 }

@@ -45,20 +45,33 @@ var (
 		"The note was not redacted. It is about a lead under a legal hold. Release the legal hold first.")
 )
 
-// Notes returns a page of the ledger's notes, newest first. If text is not "", it returns only notes that contain
-// this text, ignoring case.
-func (s *Service) Notes(
-	ctx context.Context, sc scope.Scope, text string, p postgres.Page,
-) (page []Note, newer, older bool, err error) {
-	q := p.Apply(notes(s.db.Gorm.WithContext(ctx), sc))
-	if text != "" {
-		q = q.Where("strpos(lower(note), lower(?)) > 0", text)
-	}
-	if err := q.Find(&page).Error; err != nil {
+// Notes returns a page of the ledger's notes, newest first.
+func (s *Service) Notes(ctx context.Context, sc scope.Scope, p postgres.Page) (page []Note, newer, older bool, err error) {
+	if err := p.Apply(notes(s.db.Gorm.WithContext(ctx), sc)).Find(&page).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	page, newer, older = postgres.SplitPage(p, page)
 	return page, newer, older, nil
+}
+
+// FindNotes returns the newest notes that contain a text, ignoring case. The result more reports whether there are more
+// than most. The text can be a consumer's name, so each search counts towards the user's daily limit of lookups. The
+// audit log records the search, without the text.
+//
+// Errors: TooMany if the user has reached the daily limit.
+func (s *Service) FindNotes(ctx context.Context, sc scope.Scope, text string, most int) (found []Note, more bool, err error) {
+	search := audit.Event{Action: "notes.find", Kind: "note"}
+	if err := s.countLookups(ctx, 1, search); err != nil {
+		return nil, false, err
+	}
+	p := postgres.Page{Size: most}
+	q := p.Apply(notes(s.db.Gorm.WithContext(ctx), sc)).Where("strpos(lower(note), lower(?)) > 0", text)
+	if err := q.Find(&found).Error; err != nil {
+		return nil, false, postgres.Translate(err)
+	}
+	found, _, more = postgres.SplitPage(p, found)
+	search.After = map[string]any{"found": len(found)}
+	return found, more, audit.New(s.db, s.clock).LogDone(ctx, s.by, search)
 }
 
 func notes(db *gorm.DB, sc scope.Scope) *gorm.DB {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
@@ -42,7 +43,10 @@ func TestRedactNote(t *testing.T) {
 
 	list := func(sc scope.Scope, text string) (ids []int64) {
 		t.Helper()
-		all, _, _, err := r.Notes(ctx, sc, text, postgres.Page{Size: 10})
+		all, _, _, err := r.Notes(ctx, sc, postgres.Page{Size: 10})
+		if text != "" {
+			all, _, err = r.FindNotes(ctx, sc, text, 10)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,5 +126,42 @@ func TestRedactNote(t *testing.T) {
 		if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files WHERE id = $1`, id); n != want {
 			t.Errorf("got %d files, want %d", n, want)
 		}
+	}
+}
+
+// TestFindNotesIsLimitedAndRecorded checks that a search of the notes counts like other searches for consumers, and that
+// the audit log does not contain the text.
+func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	r.addEntry(t, models.EntryAdjustment, "ad_1", "refund for Canary", nil)
+	const limit = 5
+	s := privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{LookupsPerDay: limit}).By(r.user)
+	if _, err := s.FindPerson(ctx, leads.Person{Email: "ann.example@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	for range limit - 1 {
+		found, more, err := s.FindNotes(ctx, scope.Everywhere, "CANARY", 10)
+		if err != nil || len(found) != 1 || more {
+			t.Fatalf("got %d notes, more = %t, and error %v", len(found), more, err)
+		}
+	}
+	if _, _, err := s.FindNotes(ctx, scope.Everywhere, "CANARY", 10); rejection(err) != "too_many lookups_per_day" {
+		t.Errorf("one search too many: got %v", err)
+	}
+	if _, err := s.FindPerson(ctx, leads.Person{Email: "ann.example@example.com"}); rejection(err) != "too_many lookups_per_day" {
+		t.Errorf("another kind of search: got %v", err)
+	}
+	if n := r.auditEvents(t, "notes.find", "done"); n != limit-1 {
+		t.Errorf("got %d audit events, want %d", n, limit-1)
+	}
+	if n := r.auditEvents(t, "notes.find", "rejected"); n != 1 {
+		t.Errorf("got %d audit events about rejections, want 1", n)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'notes.find' AND after->>'found' <> '1'`); n != 0 {
+		t.Errorf("%d audit events have another number of notes", n)
+	}
+	if found := rowsWith(t, r.DB, "CANARY"); found != nil {
+		t.Errorf("the text is in %v", found)
 	}
 }
