@@ -45,6 +45,12 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 				one)
 			rejects(t, conn, insufficientPrivilege, "",
 				`UPDATE reconciliation_resolutions SET note = 'x' WHERE reconciliation_id = $1`, one)
+			for _, sql := range []string{
+				`UPDATE reconciliation_resolutions SET note = 'x', redacted_at = now(), redacted_by = 'eve' WHERE reconciliation_id = $1`,
+				`UPDATE reconciliation_resolutions SET note = '[redacted]', resolved_by = 'eve' WHERE reconciliation_id = $1`,
+			} {
+				rejects(t, conn, insufficientPrivilege, "", sql, one)
+			}
 			rejects(t, conn, insufficientPrivilege, "",
 				`DELETE FROM reconciliation_resolutions WHERE reconciliation_id = $1`, one)
 

@@ -2,12 +2,12 @@ package notes
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/notes"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -15,15 +15,22 @@ import (
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Privacy.Notes(k.R.Context(), k.Scope, web.KeyPage(q))
+	all, newer, older, err := h.Privacy.Notes(k.R.Context(), k.Scope, privacy.NotePage{
+		Before: q.Get("before"), After: q.Get("after"), Size: web.PageSize,
+	})
 	if err != nil {
 		return err
 	}
-	v := view.ListView{Shell: k.Shell(allNotes.Label), Tabs: k.PrivacyTabs(), Rows: rows(k, all)}
-	if n := len(all); n > 0 {
-		v.Pager = web.KeyPager(allNotes.URL, q, newer, older, all[0].ID, all[n-1].ID)
+	before, after := "", ""
+	if newer && len(all) > 0 {
+		before = all[0].ID
 	}
-	return k.Show(http.StatusOK, view.List(v))
+	if older && len(all) > 0 {
+		after = all[len(all)-1].ID
+	}
+	return k.Show(http.StatusOK, view.List(view.ListView{
+		Shell: k.Shell(allNotes.Label), Tabs: k.PrivacyTabs(), Rows: rows(k, all), Pager: web.CursorPager(allNotes.URL, q, before, after),
+	}))
 }
 
 // mostFound is the maximum number of notes that a search lists.
@@ -48,7 +55,7 @@ func (h *Handlers) find(k *web.Request) error {
 func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 	for _, n := range all {
 		row := view.Row{
-			At: n.OccurredAt, Kind: string(n.Kind), Reference: n.Reference, Note: noteText(k, n), By: n.CreatedBy,
+			At: n.At, Kind: kindLabels[n.Kind], Reference: reference(n), Note: noteText(k, n), By: n.CreatedBy,
 			Partner: web.PartnerLink(k, n.PartnerID, n.PartnerName), Redacted: web.TimeOf(n.RedactedAt), RedactedBy: n.RedactedBy,
 		}
 		if n.LeadID != nil {
@@ -65,21 +72,36 @@ func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 	return shown
 }
 
-func noteText(k *web.Request, n privacy.Note) string {
-	return web.EntryNote(k, payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: n.Kind, Note: n.Note}})
+var kindLabels = map[privacy.NoteKind]string{
+	privacy.ReturnNote:     "return",
+	privacy.AdjustmentNote: "adjustment",
+	privacy.EvidenceNote:   "return request",
+	privacy.FindingNote:    "finding",
 }
 
-func redactURL(n privacy.Note) string {
-	return allNotes.URL + "/" + strconv.FormatInt(n.ID, 10) + "/redact"
-}
-
-// note returns the note of the ledger entry in the path.
-func (h *Handlers) note(k *web.Request) (n privacy.Note, err error) {
-	entry, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
-	if err != nil || entry < 1 {
-		return n, web.ErrNotFound
+// reference returns the ID of what the note is about.
+func reference(n privacy.Note) string {
+	switch n.Kind {
+	case privacy.EvidenceNote:
+		return id.Format(id.Return, n.Object)
+	case privacy.FindingNote:
+		return reconcile.ID(n.Object)
 	}
-	n, err = h.Privacy.Note(k.R.Context(), k.Scope, entry)
+	return n.Reference
+}
+
+func noteText(k *web.Request, n privacy.Note) string {
+	if n.Kind == privacy.ReturnNote { // it starts with the code of the reason
+		return web.EntryNote(k, payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: models.EntryReturn, Note: n.Note}})
+	}
+	return k.Erasable(n.Note)
+}
+
+func redactURL(n privacy.Note) string { return allNotes.URL + "/" + n.ID + "/redact" }
+
+// note returns the note with the ID in the path.
+func (h *Handlers) note(k *web.Request) (privacy.Note, error) {
+	n, err := h.Privacy.Note(k.R.Context(), k.Scope, k.R.PathValue("id"))
 	return n, web.OrNotFound(err)
 }
 
@@ -110,7 +132,7 @@ func (h *Handlers) showRedact(k *web.Request, status int, n privacy.Note, r web.
 		Shell:       k.Shell("Redact note", allNotes),
 		Prefix:      "redact",
 		Action:      redactURL(n),
-		Consequence: "The note “" + noteText(k, n) + "” is replaced with “[redacted]” and cannot be recovered. The ledger entry and its amount do not change.",
+		Consequence: "The note “" + noteText(k, n) + "” is replaced with “[redacted]” and cannot be recovered. Nothing else about the " + kindLabels[n.Kind] + " changes.",
 		Warning:     "Backups and files that were downloaded earlier still contain the note.",
 		StepUp:      r.StepUp,
 		Submit:      "Redact note",

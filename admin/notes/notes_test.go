@@ -1,9 +1,11 @@
 package notes_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-var redactURL = regexp.MustCompile(`/privacy/notes/\d+/redact`)
+var redactURL = regexp.MustCompile(`/privacy/notes/(ledger|return|finding)-[0-9a-f-]+/redact`)
 
 // TestRedactNote redacts a note that names a consumer, in an adjustment that is not about a lead.
 func TestRedactNote(t *testing.T) {
@@ -105,6 +107,49 @@ func TestFindNotesStopsAtDailyLimit(t *testing.T) {
 	}
 	if p := c.SignedInAs(t, models.Finance).Get(t, "/audit?kind=note"); p.Values("data-action") != nil {
 		t.Errorf("a user who may not read the notes sees %v", p.Values("data-action"))
+	}
+	c.CheckAuditLog(t)
+}
+
+// TestRedactTextsOutsideLedger redacts the evidence of a rejected return and the note on a finding without a lead.
+func TestRedactTextsOutsideLedger(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithDeliveries(t)
+	everyone := c.SignedInEverywhere(t)
+	lead, _ := c.Deliver(t, c.Harbour())
+	returned := everyone.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {"fraud"}, "evidence": {"Spousecanary answered"}}).
+		ExpectCreated(t, "/payouts/returns/")
+	everyone.Post(t, returned+"/reject", url.Values{"answer": {"Spousecanary lives there"}})
+	rows, _ := admintest.EveryFinding(c, t)
+	reconciliation := c.UploadPartnerFile(t, "harbour-leads", rows...)
+	c.Compare(t, reconciliation, c.ColumnForm(t, reconciliation))
+	everyone.Post(t, reconciliation+"/save", url.Values{"version": {c.Version(t, reconciliation)}}).ExpectRedirect(t, reconciliation)
+	line := testkit.Value[int](t, c.Database, `SELECT min(line) FROM reconciliation_lines WHERE lead_id IS NULL AND finding IN ('unknown', 'unreadable')`)
+	everyone.Post(t, fmt.Sprint(reconciliation, "/lines/", line, "/resolve"), url.Values{"note": {"row of Spousecanary"}})
+
+	officer := c.SignedInAs(t, models.Privacy)
+	p := officer.Post(t, "/privacy/notes/find", url.Values{"text": {"spousecanary"}})
+	want := []string{strings.TrimPrefix(reconciliation, "/reconciliation/"), strings.TrimPrefix(returned, "/payouts/returns/")}
+	got := p.Values("data-note")
+	slices.Sort(got)
+	if slices.Sort(want); p.Status != http.StatusOK || !slices.Equal(got, want) {
+		t.Fatalf("found %v, want %v: %s", got, want, p.Text())
+	}
+	for _, at := range redactURL.FindAllString(p.Body, -1) {
+		officer.Get(t, at).Expect(t, "the form", http.StatusOK, "Spousecanary")
+		officer.Post(t, at, nil).ExpectRedirect(t, "/privacy/notes")
+	}
+	for _, path := range []string{returned, reconciliation + "/lines.csv", "/privacy/notes"} {
+		p := everyone.Get(t, path)
+		if p.Status != http.StatusOK || strings.Contains(p.Body, "Spousecanary") || !strings.Contains(p.Body, "[redacted]") {
+			t.Errorf("%s: got %d: %s", path, p.Status, p.Text())
+		}
+	}
+	if n := c.Count(t, "audit_events", "action IN ('return.redact', 'reconciliation.redact_note') AND outcome = 'done' AND actor = 'privacy@example.com'"); n != 2 {
+		t.Errorf("got %d audit events, want 2", n)
+	}
+	if n := c.Count(t, "audit_events", "audit_events::text LIKE '%Spousecanary%'"); n != 0 {
+		t.Errorf("%d audit events contain the text", n)
 	}
 	c.CheckAuditLog(t)
 }

@@ -1,4 +1,4 @@
-// Package notes serves the pages on which staff read and redact notes in the ledger.
+// Package notes serves the pages on which staff read and redact notes about returns, adjustments and findings.
 package notes
 
 import (
@@ -9,12 +9,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers serves the pages for notes in the ledger.
+// Handlers serves the pages for notes.
 type Handlers struct{ Privacy *privacy.Service }
 
-var allNotes = ui.Link{Label: "Ledger notes", URL: "/privacy/notes"}
+var allNotes = ui.Link{Label: "Notes", URL: "/privacy/notes"}
 
-// Routes returns the routes for notes in the ledger.
+// Routes returns the routes for notes.
 func (h *Handlers) Routes() []web.Route {
 	const redact = "/privacy/notes/{id}/redact"
 	return []web.Route{

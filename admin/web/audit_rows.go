@@ -113,6 +113,8 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"ledger.adjust":                  "adjust balance",
 	"ledger.download":                "download ledger export",
 	"ledger.redact_note":             "redact note",
+	"reconciliation.redact_note":     "redact note on finding",
+	"return.redact":                  "redact evidence of return",
 	"link.create":                    "create documentation link",
 	"link.revoke":                    "revoke documentation link",
 	"partner.details":                "change partner details",

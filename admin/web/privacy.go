@@ -15,7 +15,7 @@ var privacyPages = []struct {
 	{"Requests", privacyArea + "/requests", ReadRequests},
 	{"Legal holds", privacyArea + "/holds", ReadRetention},
 	{"Disclosure texts", privacyArea + "/disclosures", ReadDisclosures},
-	{"Ledger notes", privacyArea + "/notes", ReadNotes},
+	{"Notes", privacyArea + "/notes", ReadNotes},
 	{"Retention", privacyArea + "/retention", ReadRetention},
 }
 

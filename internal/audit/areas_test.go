@@ -32,6 +32,7 @@ func TestReader(t *testing.T) {
 		{Action: "lead.export", Kind: "lead", Partner: mine},
 		{Action: "lead.download", Kind: "lead", Partner: theirs},
 		{Action: "hold.place", Kind: "lead", Partner: mine},
+		{Action: "notes.find", Kind: "note"},
 		{Action: "retention.run", Kind: "platform"},
 		{Action: "evidence.create_key", Kind: "platform"},
 		{Action: "keys.rewrap", Kind: "keys"},
@@ -50,7 +51,7 @@ func TestReader(t *testing.T) {
 	}{
 		"everything": {audit.Everything, []string{
 			"payout_run.prepared", "return.accept", "ledger.adjust", "partner.approve", "partner.prices", "lead.find", "lead.reveal",
-			"lead.export", "lead.download", "hold.place", "retention.run", "evidence.create_key", "keys.rewrap", "login", "payouts.read", "future.action",
+			"lead.export", "lead.download", "hold.place", "notes.find", "retention.run", "evidence.create_key", "keys.rewrap", "login", "payouts.read", "future.action",
 		}},
 		"nothing":              {readerOf(nil), nil},
 		"payouts":              {readerOf(map[audit.Area]scope.Scope{"payouts": scope.Everywhere}), []string{"payout_run.prepared", "return.accept", "ledger.adjust"}},
@@ -61,6 +62,7 @@ func TestReader(t *testing.T) {
 		"requests":             {readerOf(map[audit.Area]scope.Scope{"requests": scope.Everywhere}), []string{"lead.export", "lead.download"}},
 		"retention":            {readerOf(map[audit.Area]scope.Scope{"retention": scope.Everywhere}), []string{"hold.place", "retention.run"}},
 		"the rest":             {readerOf(map[audit.Area]scope.Scope{audit.Unknown: scope.Everywhere}), []string{"evidence.create_key", "keys.rewrap", "future.action"}},
+		"notes":                {readerOf(map[audit.Area]scope.Scope{"notes": scope.Everywhere}), []string{"notes.find"}},
 		"staff":                {readerOf(map[audit.Area]scope.Scope{"staff": scope.Everywhere}), []string{"login", "payouts.read"}},
 	} {
 		var allowed, exported, listed []string

@@ -32,6 +32,7 @@ var rowLocks = map[string]string{
 	"internal/payouts/run_state.go":      "payout_runs",
 	"internal/postgres/retention.go":     "traffic_minutes",
 	"internal/privacy/journal.go":        "files", // the transaction then deletes these rows
+	"internal/privacy/notes.go":          "files", // likewise
 	"internal/privacy/request_export.go": "files", // likewise
 	"internal/privacy/request_steps.go":  "privacy_requests",
 	"internal/ratecard/drafts.go":        "rate_cards",

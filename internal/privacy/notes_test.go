@@ -1,29 +1,52 @@
 package privacy_test
 
 import (
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
-// addEntry adds a ledger entry with a note, and returns its id.
-func (r rig) addEntry(t *testing.T, kind models.EntryKind, reference, note string, lead *uuid.UUID) (entry int64) {
+// addEntry adds a ledger entry with a note, and returns the ID of the note.
+func (r rig) addEntry(t *testing.T, kind models.EntryKind, reference, note string, lead *uuid.UUID) string {
 	t.Helper()
 	amount := map[models.EntryKind]int{models.EntryReturn: -500, models.EntryAdjustment: 700, models.EntryPayment: -900}[kind]
 	r.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at, created_by)
 		VALUES ($1, $2, $3, $4, $5, $6, 'GBP', $7, 'ann@example.com')`,
 		r.Required.ID, r.Required.Accounts[0].ID, lead, string(kind), reference, amount, r.Time.Now())
-	entry = testkit.Value[int64](t, r.DB, `SELECT entry_id FROM ledger_references WHERE reference = $1`, reference)
+	entry := testkit.Value[int64](t, r.DB, `SELECT entry_id FROM ledger_references WHERE reference = $1`, reference)
 	r.DB.Exec(t, `INSERT INTO ledger_notes (entry_id, occurred_at, note) VALUES ($1, $2, $3)`, entry, r.Time.Now(), note)
-	return entry
+	return fmt.Sprint("ledger-", entry)
+}
+
+// addReturn adds a return of a lead, and returns the ID of its note.
+func (r rig) addReturn(t *testing.T, lead uuid.UUID, state models.ReturnState, evidence, decision string) string {
+	t.Helper()
+	r.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, requested_by, requested_at, state, decided_by, decided_at, decision_note)
+		SELECT gen_random_uuid(), id, partner_id, account_id, price_minor, currency, 'fraud', $2, 'ann', $5, $3, 'bob', CASE $3 WHEN 'open' THEN NULL ELSE $5::timestamptz END, $4 FROM leads WHERE id = $1`,
+		lead, evidence, string(state), decision, r.Time.Now())
+	return "return-" + testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM returns WHERE lead_id = $1 AND state = $2 ORDER BY requested_at DESC LIMIT 1`, lead, string(state)).String()
+}
+
+// addResolution adds a note on a finding without a lead, and returns the ID of the note.
+func (r rig) addResolution(t *testing.T, note string) string {
+	t.Helper()
+	reconciliation := uuid.New()
+	r.DB.Exec(t, `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, created_by, created_at)
+		VALUES ($1, $2, '', 0, '', '{}', 'comparing', 'ann', $3)`, reconciliation, r.Required.ID, r.Time.Now())
+	r.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, 1, 'unreadable')`, reconciliation)
+	r.DB.Exec(t, `INSERT INTO reconciliation_resolutions (reconciliation_id, line, note, resolved_by, at) VALUES ($1, 1, $2, 'ann', $3)`, reconciliation, note, r.Time.Now())
+	return fmt.Sprint("finding-", testkit.Value[int64](t, r.DB, `SELECT id FROM reconciliation_resolutions WHERE reconciliation_id = $1`, reconciliation))
 }
 
 // TestRedactNote checks that the text of a note is gone, from the decision about a return and from prepared exports
@@ -32,8 +55,7 @@ func TestRedactNote(t *testing.T) {
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)
-	r.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, requested_by, requested_at, state, decided_by, decided_at, decision_note)
-		SELECT gen_random_uuid(), id, partner_id, account_id, price_minor, currency, 'fraud', 'evidence', 'ann', received_at, 'accepted', 'ann', received_at, 'canary returned it' FROM leads WHERE id = $1`, lead)
+	r.addReturn(t, lead, models.ReturnAccepted, "", "canary returned it")
 	returned := r.addEntry(t, models.EntryReturn, "ld_1", "fraud: canary returned it", &lead)
 	adjusted := r.addEntry(t, models.EntryAdjustment, "ad_1", "refund for Canary", nil)
 	other := r.addEntry(t, models.EntryAdjustment, "ad_2", "rounding", nil)
@@ -41,9 +63,9 @@ func TestRedactNote(t *testing.T) {
 	file := r.addLedgerExport(t, payouts.Filter{Kind: models.EntryAdjustment}, nil)
 	kept := r.addLedgerExport(t, payouts.Filter{Kind: models.EntryAccrual}, nil)
 
-	list := func(sc scope.Scope, text string) (ids []int64) {
+	list := func(sc scope.Scope, text string) (ids []string) {
 		t.Helper()
-		all, _, _, err := r.Notes(ctx, sc, postgres.Page{Size: 10})
+		all, _, _, err := r.Notes(ctx, sc, privacy.NotePage{Size: 10})
 		if text != "" {
 			all, _, err = r.FindNotes(ctx, sc, text, 10)
 		}
@@ -55,15 +77,10 @@ func TestRedactNote(t *testing.T) {
 		}
 		return ids
 	}
-	expect := func(what string, got []int64, want ...int64) {
+	expect := func(what string, got []string, want ...string) {
 		t.Helper()
-		if len(got) != len(want) {
-			t.Fatalf("%s: got notes %v, want %v", what, got, want)
-		}
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%s: got notes %v, want %v", what, got, want)
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got notes %v, want %v", what, got, want)
 		}
 	}
 	expect("all", list(scope.Everywhere, ""), other, adjusted, returned)
@@ -81,15 +98,18 @@ func TestRedactNote(t *testing.T) {
 	before := ledger()
 	for what, c := range map[string]struct {
 		scope scope.Scope
-		entry int64
+		note  string
 		want  string
 	}{
 		"a held lead":     {scope.Everywhere, returned, "conflict legal_hold"},
 		"another partner": {scope.Partners(uuid.New()), adjusted, "not_found note"},
 		"a payment":       {scope.Everywhere, paid, "not_found note"},
-		"no entry":        {scope.Everywhere, paid + 1, "not_found note"},
+		"no entry":        {scope.Everywhere, "ledger-999999", "not_found note"},
+		"no number":       {scope.Everywhere, "ledger-x", "not_found note"},
+		"no source":       {scope.Everywhere, "secret-1", "not_found note"},
+		"nothing":         {scope.Everywhere, "", "not_found note"},
 	} {
-		if err := r.RedactNote(ctx, c.scope, c.entry); rejection(err) != c.want {
+		if err := r.RedactNote(ctx, c.scope, c.note); rejection(err) != c.want {
 			t.Errorf("%s: got %v, want %s", what, err, c.want)
 		}
 	}
@@ -105,7 +125,7 @@ func TestRedactNote(t *testing.T) {
 	if err := r.RedactNote(ctx, scope.Everywhere, returned); err != nil {
 		t.Fatal(err)
 	}
-	for entry, want := range map[int64]string{adjusted: "[redacted]", returned: "fraud: [redacted]", other: "rounding"} {
+	for entry, want := range map[string]string{adjusted: "[redacted]", returned: "fraud: [redacted]", other: "rounding"} {
 		n, err := r.Note(ctx, scope.Everywhere, entry)
 		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want || redacted != (entry != other) {
 			t.Errorf("got note %+v and error %v, want %q", n, err, want)
@@ -161,7 +181,197 @@ func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'notes.find' AND after->>'found' <> '1'`); n != 0 {
 		t.Errorf("%d audit events have another number of notes", n)
 	}
-	if found := rowsWith(t, r.DB, "CANARY"); found != nil {
+	if found := rowsWith(t, r.DB, "canary"); !slices.Equal(found, []string{"ledger_notes: 1"}) {
 		t.Errorf("the text is in %v", found)
+	}
+}
+
+// TestRedactTextsOutsideLedger checks that the evidence of returns, the reasons for rejecting them, and notes on findings
+// without a lead are found and redacted like notes in the ledger.
+func TestRedactTextsOutsideLedger(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	lead, openLead := r.deliver(t, contact), r.deliver(t, otherContact)
+	rejected := r.addReturn(t, lead, models.ReturnRejected, "quagga's wife answered", "Mrs Quagga confirmed it")
+	open := r.addReturn(t, openLead, models.ReturnOpen, "quagga moved", "")
+	finding := r.addResolution(t, "row of Mr Quagga")
+	other := r.addResolution(t, "rounding")
+	found, _, err := r.FindNotes(ctx, scope.Everywhere, "quagga", 10)
+	if err != nil || len(found) != 3 {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	for _, n := range found {
+		want := map[string]privacy.Note{
+			rejected: {Kind: privacy.EvidenceNote, Note: "quagga's wife answered\nMrs Quagga confirmed it", LeadID: &lead, CreatedBy: "ann, bob"},
+			open:     {Kind: privacy.EvidenceNote, Note: "quagga moved", LeadID: &openLead, CreatedBy: "ann"},
+			finding:  {Kind: privacy.FindingNote, Note: "row of Mr Quagga", CreatedBy: "ann", Line: 1},
+		}[n.ID]
+		if n.Kind != want.Kind || n.Note != want.Note || n.CreatedBy != want.CreatedBy || n.Line != want.Line || (n.LeadID == nil) != (want.LeadID == nil) ||
+			n.LeadID != nil && *n.LeadID != *want.LeadID || n.PartnerID != r.Required.ID {
+			t.Errorf("got %+v, want %+v", n, want)
+		}
+	}
+	hold, err := r.PlaceHold(ctx, scope.System, privacy.NewHold{Lead: lead, Reason: "case 7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.RedactNote(ctx, scope.Everywhere, rejected); rejection(err) != "conflict legal_hold" {
+		t.Errorf("a held lead: got %v", err)
+	}
+	if err := r.ReleaseHold(ctx, scope.System, hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range []string{rejected, open, finding} {
+		if err := r.RedactNote(ctx, scope.Partners(uuid.New()), note); rejection(err) != "not_found note" {
+			t.Errorf("%s, as a user of another partner: got %v", note, err)
+		}
+		if err := r.RedactNote(ctx, scope.Partners(r.Required.ID), note); err != nil {
+			t.Errorf("%s: %v", note, err)
+		}
+		if err := r.RedactNote(ctx, scope.Everywhere, note); rejection(err) != "conflict note_redacted" {
+			t.Errorf("%s redacted again: got %v", note, err)
+		}
+	}
+	// An open return can be rejected with another text later.
+	r.DB.Exec(t, `UPDATE returns SET state = 'rejected', decided_by = 'bob', decided_at = now(), decision_note = 'quagga was here' WHERE lead_id = $1`, openLead)
+	if n, err := r.Note(ctx, scope.Everywhere, open); err != nil || n.RedactedAt != nil || n.Note != "[redacted]\nquagga was here" {
+		t.Errorf("decided later: got %+v, %v", n, err)
+	}
+	if err := r.RedactNote(ctx, scope.Everywhere, open); err != nil {
+		t.Errorf("decided later: %v", err)
+	}
+	for note, want := range map[string]string{rejected: "[redacted]\n[redacted]", open: "[redacted]\n[redacted]", finding: "[redacted]", other: "rounding"} {
+		n, err := r.Note(ctx, scope.Everywhere, note)
+		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want || redacted != (note != other) {
+			t.Errorf("got note %+v and error %v, want %q", n, err, want)
+		}
+	}
+	if found := rowsWith(t, r.DB, "quagga"); found != nil {
+		t.Errorf("the texts are in %v", found)
+	}
+	for action, want := range map[string]int{"return.redact": 3, "reconciliation.redact_note": 1} {
+		if n := r.auditEvents(t, action, "done"); n != want {
+			t.Errorf("got %d audit events %s, want %d", n, action, want)
+		}
+	}
+	if _, err := r.erase(t, lead); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Note(ctx, scope.Everywhere, rejected); rejection(err) != "not_found note" {
+		t.Errorf("of an erased lead: got %v", err)
+	}
+}
+
+// TestRedactionDeletesConsumerExports checks that prepared exports for consumers do not contain a redacted text, even if
+// it was redacted while the export was written.
+func TestRedactionDeletesConsumerExports(t *testing.T) {
+	for name, add := range map[string]func(r rig, t *testing.T, lead uuid.UUID) (note string){
+		"rejected return": func(r rig, t *testing.T, lead uuid.UUID) string {
+			return r.addReturn(t, lead, models.ReturnRejected, "canary's wife answered", "canary")
+		},
+		"note in the ledger": func(r rig, t *testing.T, lead uuid.UUID) string {
+			r.addReturn(t, lead, models.ReturnAccepted, "", "canary returned it")
+			return r.addEntry(t, models.EntryReturn, "ld_1", "fraud: canary returned it", &lead)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).withRevealsPerDay(100)
+			ctx := t.Context()
+			lead, other := r.deliver(t, contact), r.deliver(t, otherContact)
+			note := add(r, t, lead)
+			request, unrelated := r.requestFor(t, models.RequestAccess, lead), r.requestFor(t, models.RequestAccess, other)
+			for _, one := range []uuid.UUID{request, unrelated} {
+				if _, err := r.ExportRequest(ctx, one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.RedactNote(ctx, scope.Everywhere, note); err != nil {
+				t.Fatal(err)
+			}
+			if _, found := r.state(t, request); found.FileID != nil {
+				t.Error("the export with the text was not deleted")
+			}
+			if _, found := r.state(t, unrelated); found.FileID == nil {
+				t.Error("an export without the text was deleted")
+			}
+		})
+	}
+	t.Run("meanwhile", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).withRevealsPerDay(100)
+		ctx := t.Context()
+		lead := r.deliver(t, contact)
+		note := r.addReturn(t, lead, models.ReturnRejected, "canary's wife answered", "canary")
+		request := r.requestFor(t, models.RequestAccess, lead)
+		resume := r.pauseAfter(t, "INSERT ON file_parts")
+		var all sync.WaitGroup
+		var err error
+		all.Go(func() { _, err = r.ExportRequest(ctx, request) })
+		r.awaitWaiting(t, 1) // the data has been read
+		if err := r.RedactNote(ctx, scope.Everywhere, note); err != nil {
+			t.Error(err)
+		}
+		resume()
+		all.Wait()
+		if rejection(err) != "conflict erased_meanwhile" {
+			t.Errorf("got %v", err)
+		}
+		if _, found := r.state(t, request); found.FileID != nil {
+			t.Error("the request has an export with the text")
+		}
+	})
+}
+
+// TestNotesArePaged checks the order and the pages of notes from all sources, including notes with the same time.
+func TestNotesArePaged(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	var want []string
+	for i := range 4 {
+		lead := r.deliver(t, contact)
+		same := []string{
+			r.addEntry(t, models.EntryAdjustment, fmt.Sprint("ad_", i), "note", nil), r.addResolution(t, "note"),
+			r.addReturn(t, lead, models.ReturnRejected, "evidence", "note"),
+		}
+		slices.Sort(same)
+		want = append(want, same...)
+		r.Time.Advance(time.Minute)
+	}
+	slices.Reverse(want)
+	for size := 1; size <= len(want)+1; size++ {
+		var forward, backward []string
+		page := privacy.NotePage{Size: size}
+		for more := true; more; {
+			found, newer, older, err := r.Notes(ctx, scope.Everywhere, page)
+			if err != nil || len(found) == 0 || newer != (page.After != "") {
+				t.Fatalf("size %d: got %d notes, newer = %t, and error %v", size, len(found), newer, err)
+			}
+			for _, n := range found {
+				forward = append(forward, n.ID)
+			}
+			page.After, more = found[len(found)-1].ID, older
+		}
+		page = privacy.NotePage{Size: size, Before: want[len(want)-1]}
+		for more := true; more; {
+			found, newer, _, err := r.Notes(ctx, scope.Everywhere, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range slices.Backward(found) {
+				backward = append(backward, n.ID)
+			}
+			if more = newer; more {
+				page.Before = found[0].ID
+			}
+		}
+		slices.Reverse(backward)
+		if !slices.Equal(forward, want) || !slices.Equal(backward, want[:len(want)-1]) {
+			t.Errorf("size %d: got %v and %v, want %v", size, forward, backward, want)
+		}
+	}
+	found, _, _, err := r.Notes(ctx, scope.Everywhere, privacy.NotePage{Size: 1, After: "ledger-999999"})
+	if err != nil || len(found) != 1 || found[0].ID != want[0] {
+		t.Errorf("after a note that does not exist: got %v, %v, want the first page", found, err)
 	}
 }

@@ -279,14 +279,17 @@ func deleteExport(tx *gorm.DB, file *uuid.UUID) error {
 	return tx.Exec(`DELETE FROM files WHERE id = ?`, file).Error
 }
 
-// lastErasure returns the sequence number of the last journal entry with a lead of a request, or 0.
-func lastErasure(tx *gorm.DB, request uuid.UUID) (sequence int64, err error) {
-	err = tx.Raw(`SELECT coalesce(max(sequence), 0) FROM erasures JOIN privacy_request_leads USING (lead_id) WHERE request_id = ?`, request).Scan(&sequence).Error
-	return sequence, err
+// lastErasure returns a number that increases when a lead of a request is erased, or when a text about its return is
+// redacted.
+func lastErasure(tx *gorm.DB, request uuid.UUID) (number int64, err error) {
+	err = tx.Raw(`WITH of_request AS (SELECT lead_id FROM privacy_request_leads WHERE request_id = ?)
+		SELECT (SELECT coalesce(max(sequence), 0) FROM erasures JOIN of_request USING (lead_id))
+			+ (SELECT coalesce(sum(redactions), 0) FROM returns JOIN of_request USING (lead_id))`, request).Scan(&number).Error
+	return number, err
 }
 
 var (
-	errErasedMeanwhile   = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the leads were erased while their data was exported. Export the data again.")
+	errErasedMeanwhile   = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the data was erased or redacted while it was exported. Export the data again.")
 	errExportedMeanwhile = apperr.New(apperr.Conflict, "exported_meanwhile", "Another user exported the data of this request at the same time. Reload the page and use that export, or export the data again.")
 )
 

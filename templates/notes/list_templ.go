@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ListView is the list of notes in the ledger. The search field is named text.
+// ListView is the list of notes. The search field is named text.
 type ListView struct {
 	Shell ui.Shell
 	Tabs  []ui.Tab // of the area
@@ -27,10 +27,10 @@ type ListView struct {
 // Row is a note in the list.
 type Row struct {
 	At         time.Time
-	Kind       string // of the ledger entry
-	Reference  string // of the ledger entry
+	Kind       string // of what the note is about, such as an adjustment
+	Reference  string // its ID
 	Partner    ui.Link
-	Lead       ui.Link // empty if the entry is not about a lead
+	Lead       ui.Link // empty if the note is not about a lead
 	Note       string
 	By         string
 	Redacted   time.Time // zero if the note is the original one
@@ -38,7 +38,7 @@ type Row struct {
 	RedactURL  string // "" if the user cannot redact the note
 }
 
-var columns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Note"}, {Label: "Entry"}, {Label: "Partner"}, {Label: "Redact", NoLabel: true}}
+var columns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Note"}, {Label: "About"}, {Label: "Partner"}, {Label: "Redact", NoLabel: true}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -77,7 +77,7 @@ func List(v ListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">Staff wrote these notes about returns and adjustments. They can contain personal data. If a lead is erased, the notes about it are deleted. Redact other notes that name the consumer.</p><form class=\"filters\" action=\"/privacy/notes/find\" method=\"post\" role=\"search\" aria-label=\"Search notes\" autocomplete=\"off\"><div class=\"field field-search\"><label for=\"notes-text\">Search</label> <input class=\"input\" id=\"notes-text\" type=\"search\" name=\"text\" value=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">Staff wrote these notes about returns, adjustments and the findings of reconciliations. They can contain personal data. If a lead is erased, the notes about it are deleted. Redact other notes that name the consumer. Each search counts towards your daily limit, and is recorded in the audit log without the text.</p><form class=\"filters\" action=\"/privacy/notes/find\" method=\"post\" role=\"search\" aria-label=\"Search notes\" autocomplete=\"off\"><div class=\"field field-search\"><label for=\"notes-text\">Search</label> <input class=\"input\" id=\"notes-text\" type=\"search\" name=\"text\" value=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -144,7 +144,7 @@ func List(v ListView) templ.Component {
 						}
 						ctx = templ.InitializeContext(ctx)
 						if v.Text == "" {
-							templ_7745c5c3_Err = ui.EmptyState("privacy", "No notes", "Notes appear here when staff decide a return or adjust a balance.").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.EmptyState("privacy", "No notes", "Notes appear here when staff request or decide a return, adjust a balance or resolve a finding.").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -407,7 +407,7 @@ func row(r Row, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Entry").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("About").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

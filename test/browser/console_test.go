@@ -35,7 +35,7 @@ func TestInBrowser(t *testing.T) {
 		"every page of publishing prices": everyPublishingPage,
 		"every page of a lead":            everyLeadPage,
 		"every page of privacy requests":  everyRequestPage,
-		"every page of ledger notes":      everyNotePage,
+		"every page of notes":             everyNotePage,
 		"every page of retention":         everyRetentionPage,
 		"every page of disclosure texts":  everyDisclosurePage,
 		"lead lookup":                     findLeadsInBrowser,

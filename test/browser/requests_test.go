@@ -110,7 +110,7 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// everyNotePage finds and redacts a note in the ledger.
+// everyNotePage finds and redacts a note in the ledger, beside the evidence of a return.
 func everyNotePage(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	account := id.Format(id.Account, c.Harbour.Account.ID)
@@ -120,6 +120,9 @@ func everyNotePage(t *testing.T, chromium *browser.Browser) {
 			"amount": {"12.50"}, "currency": {"GBP"}, "why": {why},
 		}).ExpectRedirect(t, "/payouts?account="+account)
 	}
+	c.Post(t, "/payouts/returns/new", url.Values{
+		"lead": {id.Format(id.Lead, c.Leads[0])}, "reason": {"wrong_contact"}, "evidence": {"Sam Taylor answered and has never heard of us."},
+	}).ExpectCreated(t, "/payouts/returns/")
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(c.Console, p, "privacy@example.com")
 	p.Open(c.URL + "/privacy/notes")
