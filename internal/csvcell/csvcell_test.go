@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/pingpost/pingpost/internal/csvcell"
@@ -27,6 +28,10 @@ func TestEscape(t *testing.T) {
 		"+447700900123": "'+447700900123", "020 7946 0123": "'020 7946 0123", "(020) 1": "'(020) 1",
 		"1.50": "'1.50", "1E5": "'1E5", "12e3": "'12e3", "1/2": "'1/2", "1-2": "'1-2", "2026-01-02": "'2026-01-02",
 		"12:30": "'12:30", "50%": "'50%", "1,-5": "'1,'-5", "０１": "'０１",
+		"MAR1": "'MAR1", "DEC10": "'DEC10", "1-Mar": "'1-Mar", "10DEC26": "'10DEC26", "SEPT-2": "'SEPT-2", "march 2026": "'march 2026",
+		"Mar 1, 2026": "'Mar 1, 2026", "1 PM": "'1 PM", "12:30pm": "'12:30pm", "7 a": "'7 a",
+		"MARK1": "MARK1", "DECK10": "DECK10", "1MAYBE": "1MAYBE", "MAR": "MAR", "May": "May", "JANUARY": "JANUARY", "A1": "A1", "PM1": "PM1", "1p": "1p",
+		"MAR1_2": "MAR1_2", "MAR1 ABC": "MAR1 ABC", "é1": "é1",
 	} {
 		got := csvcell.Escape(text)
 		if got != want {
@@ -38,9 +43,40 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// TestEscapeDates checks that spreadsheets do not convert an ID that consists of the English name or abbreviation of a
+// month, and of digits, in any order.
+func TestEscapeDates(t *testing.T) {
+	for month := time.January; month <= time.December; month++ {
+		names := []string{month.String(), month.String()[:3]}
+		if month == time.September {
+			names = append(names, "Sept")
+		}
+		for _, name := range names {
+			for _, written := range []string{name, strings.ToUpper(name), strings.ToLower(name)} {
+				for _, separator := range []string{"", "-", "/", " ", ".", ", "} {
+					for _, text := range []string{
+						written + separator + "1", "1" + separator + written, written + separator + "2026",
+						"31" + separator + written + separator + "26", written + separator + "31" + separator + "2026",
+					} {
+						escaped := csvcell.Escape(text)
+						if escaped != "'"+text || csvcell.Unescape(escaped) != text {
+							t.Errorf("Escape(%q) = %q, want an apostrophe before it", text, escaped)
+						}
+					}
+				}
+				for _, text := range []string{written, written + "x1", "x" + written + "1", "1" + written + "x", written + "_1"} {
+					if escaped := csvcell.Escape(text); escaped != text {
+						t.Errorf("Escape(%q) = %q, want no change", text, escaped)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestUnescape(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "'": "'", "a": "a", "'a": "'a", "'007": "007", "'=1": "=1", "''=1": "''=1", "42": "42", "'42": "'42",
+		"": "", "'": "'", "a": "a", "'a": "'a", "'007": "007", "'=1": "=1", "''=1": "''=1", "42": "42", "'42": "'42", "'MAR1": "MAR1", "'MARK1": "'MARK1",
 	} {
 		if got := csvcell.Unescape(text); got != want {
 			t.Errorf("Unescape(%q) = %q, want %q", text, got, want)

@@ -3,8 +3,10 @@
 package csvcell
 
 import (
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // formulaStarts are the characters with which a formula can start. Spreadsheets also accept the
@@ -55,17 +57,50 @@ func separates(r rune) bool {
 }
 
 // isConverted reports whether spreadsheets convert the text to a number, a date or a time that they
-// show differently, such as 0044, 447700900123, 1.50, 1E5 and 1/2.
+// show differently, such as 0044, 447700900123, 1.50, 1E5, 1/2 and MAR1.
 func isConverted(text string) bool {
 	digits := 0
-	for i, r := range text {
+	for at := 0; at < len(text); {
+		if letters := leadingLetters(text[at:]); letters > 0 {
+			if !isNumeric(text[at:at+letters], text[:at]) {
+				return false
+			}
+			at += letters
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
 		switch {
 		case unicode.IsDigit(r):
 			digits++
-		case i == 0 && unicode.IsLetter(r), !unicode.IsSpace(r) && !strings.ContainsRune(".,:/+-()%eE", r):
+		case !unicode.IsSpace(r) && !strings.ContainsRune(".,:/+-()%", r):
 			return false
 		}
+		at += size
 	}
 	exact := digits == len(text) && digits <= maxShownDigits && (digits == 1 || !strings.HasPrefix(text, "0"))
 	return digits > 0 && !exact
+}
+
+func leadingLetters(text string) int {
+	return len(text) - len(strings.TrimLeftFunc(text, unicode.IsLetter))
+}
+
+// months are the names and abbreviations of months that spreadsheets recognise in English.
+var months = []string{
+	"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "january", "february", "march",
+	"april", "june", "july", "august", "september", "october", "november", "december",
+}
+
+// isNumeric reports whether a word can be part of a number, a date or a time: the exponent in 1E5, a month, or AM or PM.
+func isNumeric(word, before string) bool {
+	is := func(other string) bool { return strings.EqualFold(word, other) }
+	switch {
+	case slices.ContainsFunc(months, is):
+		return true
+	case is("e") || is("am") || is("pm"):
+		return before != ""
+	case is("a") || is("p"):
+		return strings.HasSuffix(before, " ")
+	}
+	return false
 }
