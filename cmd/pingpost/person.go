@@ -255,6 +255,9 @@ func personExport() *cobra.Command {
 			if !s.NamesController() {
 				fmt.Fprintln(c.ErrOrStderr(), "The export does not name the company that is responsible for the data. Set privacy.controller.")
 			}
+			if !s.NamesRecipients() {
+				fmt.Fprintln(c.ErrOrStderr(), "The export describes the recipients of the data, but does not name them. Set privacy.recipients.")
+			}
 			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
 		}, *asJSON)
 	}

@@ -106,7 +106,7 @@ func PrivacySettings(cfg *config.Config) privacy.Settings {
 	return privacy.Settings{
 		RevealsPerDay: p.RevealsPerDay, LookupsPerDay: p.LookupsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
 		JournalFingerprint: p.ErasureJournalFingerprint, Law: models.PrivacyLaw(p.Law),
-		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients, NamesRecipients: p.NamesRecipients(),
 		Retention: privacy.Retention{
 			Contact: privacy.Days{Default: r.ContactDays, ByCountry: r.ContactDaysByCountry},
 			Consent: privacy.Days{Default: r.ConsentDays, ByCountry: r.ConsentDaysByCountry},

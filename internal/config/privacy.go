@@ -18,9 +18,10 @@ type Privacy struct {
 	// 80% of the limit, a warning is added to the audit log.
 	RevealsPerDay int
 
-	// For how many email addresses and phone numbers each user may search per day (UTC), `1` to `100000`.
-	// Searches for leads and for privacy requests count. All uses of the command line, on any machine, together
-	// count as one user. When a user reaches 80% of the limit, a warning is added to the audit log.
+	// How many searches for consumers each user may make per day (UTC), `1` to `100000`. Each email address and
+	// phone number counts, in searches for leads and for privacy requests, and so does each search of the notes.
+	// All uses of the command line, on any machine, together count as one user. When a user reaches 80% of the
+	// limit, a warning is added to the audit log.
 	LookupsPerDay int
 
 	// The erasure journal: the absolute path of a folder, or `s3://BUCKET/PREFIX` for an S3-compatible
@@ -49,8 +50,10 @@ type Privacy struct {
 	JournalSecretKey Secret
 
 	// Whether exporting or erasing personal data needs two users: `true` or `false`. If it is `true`, the user
-	// who checked the consumer's identity cannot also export or erase the data, and leads can only be erased
-	// through a privacy request. Commands can neither export nor erase.
+	// who checked the consumer's identity cannot also export or erase the data, and users can erase a lead only
+	// through a privacy request. `pingpost person` and `pingpost lead erase` can neither export nor erase. The
+	// setting does not apply to retention periods: a user who puts a period into effect, in the console or with
+	// `pingpost retention run`, needs no second user.
 	RequireApproval bool
 
 	// The law that applies to a privacy request unless the user chooses another one: `gdpr`, `uk_gdpr` or `ccpa`.
@@ -69,9 +72,13 @@ type Privacy struct {
 	// What the data is used for, as exports for consumers contain it.
 	Purposes string
 
-	// Who receives the data, as exports for consumers contain it.
+	// Who receives the data, as exports for consumers contain it. Name the companies. While this is the default, the
+	// console shows a warning, and so does `config check` if `privacy.erasure_journal` is set.
 	Recipients string
 }
+
+// defaultRecipients describes the recipients without naming them.
+const defaultRecipients = "Companies that offer what you asked for."
 
 func defaultPrivacy() Privacy {
 	return Privacy{
@@ -80,7 +87,7 @@ func defaultPrivacy() Privacy {
 		Law:           "gdpr",
 		JournalRegion: "us-east-1",
 		Purposes:      "To pass your enquiry on to companies that offer what you asked for, and to pay the company that sent it to us.",
-		Recipients:    "Companies that offer what you asked for.",
+		Recipients:    defaultRecipients,
 	}
 }
 
@@ -105,6 +112,23 @@ func (p *Privacy) fields() []field {
 		text("controller", &p.Controller),
 		text("purposes", &p.Purposes),
 		text("recipients", &p.Recipients),
+	}
+}
+
+// NamesRecipients reports whether the setting Recipients was changed, so that it can name the recipients.
+func (p *Privacy) NamesRecipients() bool { return p.Recipients != defaultRecipients }
+
+// warn warns of exports for consumers that would be incomplete. Without an erasure journal, the platform does not answer
+// privacy requests yet.
+func (p *Privacy) warn(ps *Problems) {
+	if p.ErasureJournal == "" {
+		return
+	}
+	if p.Controller == "" {
+		ps.add("privacy.controller", "is empty: exports for consumers do not name the company that is responsible for the data")
+	}
+	if !p.NamesRecipients() {
+		ps.add("privacy.recipients", "is the default: exports for consumers describe the recipients of the data, but do not name them")
 	}
 }
 

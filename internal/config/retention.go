@@ -103,6 +103,19 @@ func (r *Retention) Validate() error {
 	return ps.asError()
 }
 
+// warn warns of contact records that are erased before the leads can no longer be returned.
+func (r *Retention) warn(ps *Problems, returnDays int) {
+	check := func(path string, days int) {
+		if days > 0 && days < returnDays {
+			ps.add(path, "is shorter than payouts.return_days: leads can no longer be returned once their contact record was erased")
+		}
+	}
+	check("retention.contact_days", r.ContactDays)
+	for country, days := range r.ContactDaysByCountry {
+		check(keyedPath("retention.contact_days_by_country", country), days)
+	}
+}
+
 // erases reports whether leads are erased after a period.
 func (r *Retention) erases() bool {
 	limited := func(days int) bool { return days > 0 }

@@ -28,6 +28,12 @@ func (c *Config) Warnings() Problems {
 	if c.needs(SectionLimits) {
 		c.Limits.warn(&ps)
 	}
+	if c.needs(SectionPrivacy) {
+		c.Privacy.warn(&ps)
+	}
+	if c.needs(SectionRetention) && c.needs(SectionPayouts) {
+		c.Retention.warn(&ps, c.Payouts.ReturnDays)
+	}
 	c.warnReadable(&ps)
 	ps.sort()
 	return ps

@@ -18,6 +18,10 @@ func TestWarnings(t *testing.T) {
 		{"shutdown grace too short", "http: {shutdown_grace: 14s}", "http.shutdown_grace http.write_timeout"},
 		{"unencrypted database connection", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url"},
 		{"no key wrapper", "keys: {local_kek: }", "keys.write_with"},
+		{"recipients that are not named", `privacy: {erasure_journal: /journal}`, "privacy.controller\nprivacy.recipients"},
+		{"named recipients", `privacy: {erasure_journal: /journal, controller: Example Ltd, recipients: "Buyer Ltd, London"}`, ""},
+		{"contact records erased before leads can no longer be returned", `{privacy: {erasure_journal: /journal, controller: Example Ltd, recipients: Buyer Ltd}, payouts: {return_days: 20}, retention: {contact_days: 19, contact_days_by_country: {DE: 5, FR: 20, GB: 0}}}`,
+			"retention.contact_days payouts.return_days\nretention.contact_days_by_country[DE] payouts.return_days"},
 		{"no limits", "limits: {match_concurrency: 0, match_failures_per_minute: 0, signature_failures_per_minute: 0, pings_per_address: 0, shared_pings_per_address: 0, ping_log_mib_per_day: 0, posts_per_partner: 0, unsigned_posts_per_address: 0, post_concurrency: 0}",
 			"limits.match_concurrency\nlimits.match_failures_per_minute\nlimits.ping_log_mib_per_day\nlimits.pings_per_address\n" +
 				"limits.post_concurrency\nlimits.posts_per_partner\nlimits.shared_pings_per_address\nlimits.signature_failures_per_minute\n" +

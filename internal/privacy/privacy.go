@@ -34,6 +34,7 @@ type Settings struct {
 	Controller      string
 	Purposes        string
 	Recipients      string
+	NamesRecipients bool      // whether Recipients is not only a description
 	Retention       Retention // as configured
 
 	JournalFingerprint string // of the key with which the erasure journal begins; "" if it is not configured

@@ -40,7 +40,8 @@ type personalData struct {
 	Recipients string    `json:"recipients"`
 	Senders    []string  `json:"senders"` // the partners that sent the leads and have copies of them, without the platform's own
 	Retention  string    `json:"retention"`
-	Rights     string    `json:"rights"`
+	Rights     []right   `json:"rights"`
+	Decisions  string    `json:"automatedDecisions"`
 	// Leads reads and decrypts the leads in batches, so that they are not all in memory.
 	Leads iter.Seq[leadData] `json:"-"`
 }
@@ -92,8 +93,24 @@ type revealData struct {
 	Note   string              `json:"note,omitempty"`
 }
 
-// exportRights is the text of an export about the consumer's rights.
-const exportRights = "You have the right to ask us to correct or erase your data or to restrict its use, to object to its use, to withdraw your consent, and to complain to a data protection authority. An enquiry cannot be changed after we have received it. If it is wrong, we pass your correction on to the companies that have the enquiry, or we erase the enquiry. Its price was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
+// right is a right of the consumer that staff can fulfil, named like a kind of request.
+type right struct {
+	Kind models.PrivacyRequestKind `json:"kind"`
+	Text string                    `json:"text"`
+}
+
+// exportRights are the rights in an export.
+var exportRights = []right{
+	{models.RequestRectification, "You have the right to ask us to correct your data. An enquiry cannot be changed after we have received it. If it is wrong, we pass your correction on to the companies that have the enquiry, or we erase the enquiry."},
+	{models.RequestErasure, "You have the right to ask us to erase your data."},
+	{models.RequestRestriction, "You have the right to ask us to restrict the use of your data."},
+	{models.RequestObjection, "You have the right to object to the use of your data."},
+	{models.RequestWithdrawal, "You have the right to withdraw your consent."},
+	{models.RequestComplaint, "You have the right to complain to a data protection authority."},
+}
+
+// exportDecisions is the text of an export about automated decisions.
+const exportDecisions = "The price of an enquiry was determined automatically from its industry, country, postcode and urgency. No decision about you was made automatically."
 
 // Exported is the result of an export.
 type Exported struct {
@@ -418,12 +435,15 @@ func (s *Service) personalData(ctx context.Context, request uuid.UUID, ids []uui
 		request, models.PlatformIDs.Partner).Scan(&senders).Error
 	return personalData{
 		Request: RequestID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
-		Recipients: s.settings.Recipients, Senders: senders, Retention: retention, Rights: exportRights,
+		Recipients: s.settings.Recipients, Senders: senders, Retention: retention, Rights: exportRights, Decisions: exportDecisions,
 	}, postgres.Translate(err)
 }
 
 // NamesController reports whether exports name the company that is responsible for the data, which the law requires.
 func (s *Service) NamesController() bool { return s.settings.Controller != "" }
+
+// NamesRecipients reports whether exports name the companies that receive the data, instead of describing them.
+func (s *Service) NamesRecipients() bool { return s.settings.NamesRecipients }
 
 // partnerName is the name of a partner in an export. Consumers do not know the platform's own names.
 const partnerName = `coalesce(nullif(p.legal_name, ''), p.name)`

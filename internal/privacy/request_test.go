@@ -374,15 +374,32 @@ func TestAccessRequest(t *testing.T) {
 	}
 	files := r.download(t, request, passphrase)
 	var data struct {
-		Request, Purposes, Recipients, Rights, Retention string
-		Senders                                          []string
-		Leads                                            []leadInExport
+		Request, Purposes, Recipients, AutomatedDecisions, Retention string
+		Rights                                                       []struct{ Kind, Text string }
+		Senders                                                      []string
+		Leads                                                        []leadInExport
 	}
 	if err := json.Unmarshal(files["data.json"], &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.Rights == "" || !strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
+	if data.Request != privacy.RequestID(request) || len(data.Leads) != 2 || data.AutomatedDecisions == "" || !strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
 		t.Fatalf("got %+v", data)
+	}
+	var rights, want []string // all kinds of requests that staff can answer, other than for this export
+	for _, right := range data.Rights {
+		if rights = append(rights, right.Kind); right.Text == "" || !strings.Contains(string(files["data.html"]), `data-right="`+right.Kind+`">`) {
+			t.Errorf("the right to %s has no text, or is missing on the page", right.Kind)
+		}
+	}
+	for _, kind := range privacy.RequestKinds {
+		if kind.Code != models.RequestAccess {
+			want = append(want, string(kind.Code))
+		}
+	}
+	slices.Sort(rights)
+	slices.Sort(want)
+	if !slices.Equal(rights, want) {
+		t.Errorf("got rights %v, want %v", rights, want)
 	}
 	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
 	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" || gone.Reference != "" || gone.SubID != "" {
