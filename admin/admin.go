@@ -115,7 +115,7 @@ func Routes(o Options) []web.Route {
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
 		Reporting: o.Reporting,
 	}
-	request := &requestpages.Handlers{Partners: o.Partners, Prices: o.Prices, Privacy: o.Privacy}
+	request := &requestpages.Handlers{Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}

@@ -67,13 +67,18 @@ func (h *Handlers) erasable(k *web.Request) (uuid.UUID, error) {
 
 func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.Rejected) error {
 	f := k.R.PostForm
+	returns, err := h.Payouts.Returnable(k.R.Context(), k.Scope, []uuid.UUID{lead})
+	if err != nil {
+		return err
+	}
 	v := view.EraseView{
-		Shell:  k.Shell("Erase personal data", allLeads, leadLink(lead)),
-		Action: web.LeadURL(lead) + "/erase",
-		Lead:   leadLink(lead),
-		Note:   f.Get("note"),
-		StepUp: r.StepUp,
-		Errors: r.Errors,
+		Shell:   k.Shell("Erase personal data", allLeads, leadLink(lead)),
+		Action:  web.LeadURL(lead) + "/erase",
+		Lead:    leadLink(lead),
+		Note:    f.Get("note"),
+		Returns: ui.ReturnableView{Single: true, Leads: returns.Leads, Until: returns.Until, Open: returns.Open},
+		StepUp:  r.StepUp,
+		Errors:  r.Errors,
 	}
 	for _, one := range privacy.ErasureReasons {
 		v.Reasons = append(v.Reasons, web.ReasonOption(string(one.Code), one.Label))

@@ -49,7 +49,7 @@ func TestEraseLead(t *testing.T) {
 	if list := b.Get(t, "/leads"); list.Status != http.StatusOK || !strings.Contains(list.Body, lead) || !strings.Contains(list.Body, ">hidden<") {
 		t.Errorf("the list: got %d: %s", list.Status, list.Text())
 	}
-	b.Get(t, at).Expect(t, "the form", http.StatusOK, `name="reason"`, `name="proof"`)
+	b.Get(t, at).Expect(t, "the form", http.StatusOK, `name="reason"`, `name="proof"`, `data-returnable="1"`, `data-open-returns="0"`)
 	send := func(more url.Values) admintest.Response {
 		t.Helper()
 		f := url.Values{"reason": {"request"}, "note": {"case 7"}, "proof": {admintest.Password}}

@@ -194,7 +194,7 @@ func TestErasureLeavesHeldLeads(t *testing.T) {
 	}).ExpectCreated(t, "/privacy/requests/pr_")
 	r.checkIdentity(t, at)
 	r.officer.Post(t, "/leads/"+held+"/hold", url.Values{"reason": {"case 7"}}).ExpectRedirect(t, "/leads/"+held)
-	r.officer.Get(t, at+"/erase").Expect(t, "the form", http.StatusOK, `data-left="1"`)
+	r.officer.Get(t, at+"/erase").Expect(t, "the form", http.StatusOK, `data-left="1"`, `data-returnable="1"`)
 	r.officer.Post(t, at+"/erase", url.Values{"proof": {admintest.Password}}).ExpectRedirect(t, at)
 	p := r.officer.Get(t, at)
 	p.Expect(t, "erased", http.StatusOK, `data-state="open"`, `data-leads="2"`, `data-erased="1"`, `data-held="1"`, `data-hold`, "case 7", `data-state="notice_due"`)
@@ -461,4 +461,14 @@ func TestRequestsConcernAllPartners(t *testing.T) {
 	if p := b.Get(t, "/leads"); strings.Contains(p.Body, `href="/privacy/requests"`) {
 		t.Error("the navigation contains the area")
 	}
+}
+
+// TestExportNamesRecipients checks that the form for an export has warnings while it names neither the controller nor the
+// recipients.
+func TestExportNamesRecipients(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.create(t, "access")
+	r.checkIdentity(t, at)
+	r.officer.Get(t, at+"/export").Expect(t, "the form", http.StatusOK, "data-no-controller", "data-no-recipients")
 }

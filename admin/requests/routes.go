@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -14,6 +15,7 @@ import (
 // Handlers serves the pages for privacy requests.
 type Handlers struct {
 	Partners *partners.Service
+	Payouts  *payouts.Service
 	Prices   *ratecard.Service
 	Privacy  *privacy.Service
 }

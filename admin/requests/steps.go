@@ -68,9 +68,12 @@ func (h *Handlers) steps() []*step {
 			title: "Erase data", show: view.Erase, stepUp: web.StepUpAlways,
 			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
 				held, err := h.Privacy.HeldLeads(k.R.Context(), r.ID)
+				if err != nil {
+					return err
+				}
 				v.Held = len(held)
 				v.Leads -= v.Held
-				return err
+				return h.addReturns(k, r, held, v)
 			},
 			do: func(ctx context.Context, s *privacy.Service, _ *web.Request, request uuid.UUID) error {
 				return s.EraseRequest(ctx, request)
@@ -102,6 +105,23 @@ func (h *Handlers) steps() []*step {
 			},
 		},
 	}
+}
+
+// addReturns describes which of the leads that will be erased can still be returned.
+func (h *Handlers) addReturns(k *web.Request, r privacy.Request, held []uuid.UUID, v *view.StepView) error {
+	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, r.Leads)
+	if err != nil {
+		return err
+	}
+	var erased []uuid.UUID
+	for _, l := range rows {
+		if !slices.Contains(held, l.LeadID) {
+			erased = append(erased, l.LeadID)
+		}
+	}
+	returns, err := h.Payouts.Returnable(k.R.Context(), k.Scope, erased)
+	v.Returns = ui.ReturnableView{Single: v.Leads == 1, Leads: returns.Leads, Until: returns.Until, Open: returns.Open}
+	return err
 }
 
 func fillAdd(k *web.Request, _ privacy.Request, v *view.StepView) error {
@@ -236,5 +256,6 @@ func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title strin
 		Errors:  shown.Errors,
 
 		NoController: !h.Privacy.NamesController(),
+		NoRecipients: !h.Privacy.NamesRecipients(),
 	}
 }

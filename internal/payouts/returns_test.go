@@ -213,3 +213,55 @@ func TestReturnsOfErasedLeads(t *testing.T) {
 		t.Errorf("got %d notes and audit events with the text, want 0", n)
 	}
 }
+
+// TestReturnable counts the leads that can still be returned. They are the leads for which RequestReturn succeeds.
+func TestReturnable(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	ctx := t.Context()
+	var leads []uuid.UUID
+	for range 4 {
+		leads = append(leads, tr.deliver(t, tr.Required, "GB").lead)
+	}
+	open, rejectedLead, accepted := leads[0], leads[1], leads[2]
+	for _, lead := range []uuid.UUID{open, rejectedLead, accepted} {
+		r, err := tr.RequestReturn(ctx, scope.Everywhere, lead, models.Fraud, "fake")
+		switch {
+		case err == nil && lead == rejectedLead:
+			err = tr.RejectReturn(ctx, scope.Everywhere, r.ID, "it is not")
+		case err == nil && lead == accepted:
+			err = tr.fay.AcceptReturn(ctx, scope.Everywhere, r.ID, "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.Time.Advance(time.Hour)
+	last := tr.deliver(t, tr.Off, "GB").lead
+	leads = append(leads, last)
+	erased := tr.deliver(t, tr.Required, "GB").lead
+	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{})
+	if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: erased, Reason: models.EraseForRequest}); err != nil {
+		t.Fatal(err)
+	}
+	leads = append(leads, erased)
+	received := testkit.Value[time.Time](t, tr.DB, `SELECT received_at FROM leads WHERE id = $1`, last)
+	earlier := testkit.Value[time.Time](t, tr.DB, `SELECT max(received_at) FROM leads WHERE id = $1 OR id = $2`, rejectedLead, leads[3])
+	expect := func(what string, sc scope.Scope, ids []uuid.UUID, n int, until time.Time, open int) {
+		t.Helper()
+		got, err := tr.Returnable(ctx, sc, ids)
+		if err != nil || got.Leads != n || got.Open != open || (got.Until == nil) != until.IsZero() || got.Until != nil && !got.Until.Equal(until) {
+			t.Errorf("%s: got %+v until %v and error %v, want %d until %v, %d open", what, got, got.Until, err, n, until, open)
+		}
+	}
+	expect("all", scope.Everywhere, leads, 3, received.Add(window), 1)
+	expect("of one partner", scope.Partners(tr.Required.ID), leads, 2, earlier.Add(window), 1)
+	expect("none", scope.Everywhere, nil, 0, time.Time{}, 0)
+	tr.Time.Set(received.Add(window))
+	expect("at the end", scope.Everywhere, leads, 1, received.Add(window), 1)
+	tr.Time.Advance(time.Millisecond)
+	expect("later", scope.Everywhere, leads, 0, time.Time{}, 1)
+	if _, err := tr.RequestReturn(ctx, scope.Everywhere, last, models.Fraud, "fake"); err == nil {
+		t.Error("the lead was returned later")
+	}
+}
