@@ -136,6 +136,10 @@ func TestRedactTextsOutsideLedger(t *testing.T) {
 		t.Fatalf("found %v, want %v: %s", got, want, p.Text())
 	}
 	for _, at := range redactURL.FindAllString(p.Body, -1) {
+		note := strings.TrimSuffix(strings.TrimPrefix(at, "/privacy/notes/"), "/redact")
+		for _, page := range []string{"?before=" + note, "?after=" + note, "?before=none", "?after=finding-0"} {
+			officer.Get(t, "/privacy/notes"+page).Expect(t, page, http.StatusOK)
+		}
 		officer.Get(t, at).Expect(t, "the form", http.StatusOK, "Spousecanary")
 		officer.Post(t, at, nil).ExpectRedirect(t, "/privacy/notes")
 	}
