@@ -1,6 +1,6 @@
 -- oldest program: 26
 -- Staff can also redact the evidence of returns, the reasons for their rejection, and notes on the findings of
--- reconciliations (decision 76). Older programs show the redacted texts.
+-- reconciliations (decision 75). Older programs show the redacted texts.
 
 -- +goose Up
 ALTER TABLE returns ADD COLUMN redacted_at timestamptz, ADD COLUMN redacted_by text NOT NULL DEFAULT '',
