@@ -249,7 +249,8 @@ func (s *Service) RedactNote(ctx context.Context, sc scope.Scope, note string) e
 		if err := lockNoteExports(tx, n); err != nil {
 			return err
 		}
-		if err := lockErasures(tx); err != nil { // a legal hold could be placed otherwise
+		// From now on, no legal hold is placed, and no export with the text is added to a request.
+		if err := lockErasures(tx); err != nil {
 			return err
 		}
 		n, err = findNote(tx, sc, note)
