@@ -187,7 +187,11 @@ func TestDocsContents(t *testing.T) {
 	p.CheckNoOverflow()
 	p.Click("nav summary")
 	p.CheckNoOverflow()
-	p.Emulate(browser.Emulation{Width: 360, Height: 1600}) // axe reports links that are partly scrolled out of view
+	p.Emulate(browser.Emulation{Width: 360, Height: 2400}) // axe reports links that are partly scrolled out of view
+	p.Wait(`[...document.querySelectorAll("nav a")].every((link) => {
+		const {left, top, bottom} = link.getBoundingClientRect();
+		return [top + 1, bottom - 1].every((y) => link.contains(document.elementFromPoint(left + 1, y)));
+	})`)
 	p.AxeExceptColours()
 	p.Emulate(browser.Emulation{Width: 360, Height: 700})
 	p.Click("nav a[href='#errors']")
