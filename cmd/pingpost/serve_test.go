@@ -316,7 +316,8 @@ func configurationCommands(t *testing.T, p *platform) {
 	unusable := append(slices.Clone(env),
 		"PINGPOST_DATABASE_URL=postgres://app:secret@db/name?sslmode=verify-full&sslrootcert="+missing, "PINGPOST_VAULT_ADDRESS=https://vault.example.com", "PINGPOST_VAULT_CA_FILE="+missing,
 		"PINGPOST_VAULT_AUTH=kubernetes", "PINGPOST_VAULT_ROLE=node", "PINGPOST_VAULT_JWT_FILE="+missing,
-		"PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_PRIVACY_ERASURE_JOURNAL="+missing)
+		"PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_PRIVACY_ERASURE_JOURNAL="+missing,
+		"PINGPOST_PRIVACY_CONTROLLER=Acme Ltd", "PINGPOST_PRIVACY_RECIPIENTS=Acme Ltd")
 	call(t, "", unusable, "config", "check").fails(t, 1,
 		"sslrootcert "+missing+": file not found", "vault.ca_file: file not found",
 		"vault.jwt_file: file not found", "privacy.erasure_journal: folder not found")
