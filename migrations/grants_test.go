@@ -24,6 +24,7 @@ var granted = map[string]string{
 	"partner_prices":    "SELECT INSERT UPDATE DELETE",
 
 	"schema_requirements": "SELECT",
+	"attached_partitions": "", // read by functions and by the view partitions
 
 	"partner_price_proposals": "SELECT INSERT DELETE",
 

@@ -86,6 +86,7 @@ func reference(n privacy.Note) string {
 		return id.Format(id.Return, n.Object)
 	case privacy.FindingNote:
 		return reconcile.ID(n.Object)
+	case privacy.ReturnNote, privacy.AdjustmentNote:
 	}
 	return n.Reference
 }

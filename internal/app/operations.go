@@ -179,8 +179,8 @@ func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
 	return ready
 }
 
-// damagedSecrets explains what to do about damaged secrets.
-const damagedSecrets = " cannot be decrypted although its platform key is configured, so posts signed with it get 401: revoke it and create a new one"
+// damageAdvice explains what to do about damaged secrets.
+const damageAdvice = " cannot be decrypted although its platform key is configured, so posts signed with it get 401: revoke it and create a new one"
 
 // warnings returns problems that do not make the node unready.
 func (a *App) warnings() map[string]string {
@@ -192,7 +192,7 @@ func (a *App) warnings() map[string]string {
 		all["lead_keys"] = warning
 	}
 	if d := a.directory.Get(); d != nil && len(d.DamagedSecrets()) > 0 {
-		all["secrets"] = firstFew(d.DamagedSecrets()) + damagedSecrets
+		all["secrets"] = firstFew(d.DamagedSecrets()) + damageAdvice
 	}
 	return all
 }
