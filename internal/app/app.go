@@ -246,7 +246,7 @@ func (a *App) warnUnreadable(
 			a.log.Error("cannot decrypt with the configured platform keys", "what", secrets)
 		}
 		if damaged != "" && damaged != loggedDamaged {
-			a.log.Error("signing secrets are damaged", "what", damaged+damagedSecrets)
+			a.log.Error("signing secrets are damaged", "what", damaged+damageAdvice)
 		}
 		if prices != "" && prices != loggedPrices {
 			a.log.Error("cannot read partner pricing, so these partners get no prices: save it again on the partner's Pricing tab",
