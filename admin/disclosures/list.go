@@ -44,14 +44,8 @@ func (h *Handlers) list(k *web.Request) error {
 			Text: ui.Link{Label: k.Erasable(startOf(d)), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
 		})
 	}
-	var previous, next string
-	if newer && len(all) > 0 {
-		previous = all[0].Cursor().String()
-	}
-	if older && len(all) > 0 {
-		next = all[len(all)-1].Cursor().String()
-	}
-	v.Pager = web.CursorPager(allTexts.URL, q, previous, next)
+	v.Pager = web.PagerBetween(allTexts.URL, q, newer, older, len(all),
+		func(row int) string { return all[row].Cursor().String() })
 	return k.Show(http.StatusOK, view.List(v))
 }
 

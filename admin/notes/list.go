@@ -21,15 +21,9 @@ func (h *Handlers) list(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	before, after := "", ""
-	if newer && len(all) > 0 {
-		before = all[0].ID
-	}
-	if older && len(all) > 0 {
-		after = all[len(all)-1].ID
-	}
+	pager := web.PagerBetween(allNotes.URL, q, newer, older, len(all), func(row int) string { return all[row].ID })
 	return k.Show(http.StatusOK, view.List(view.ListView{
-		Shell: k.Shell(allNotes.Label), Tabs: k.PrivacyTabs(), Rows: rows(k, all), Pager: web.CursorPager(allNotes.URL, q, before, after),
+		Shell: k.Shell(allNotes.Label), Tabs: k.PrivacyTabs(), Rows: rows(k, all), Pager: pager,
 	}))
 }
 

@@ -56,16 +56,3 @@ func currencyOptions(code string) []ui.Option {
 	}
 	return web.SelectOption(all, code)
 }
-
-// pagerBetween returns a pager for a page of n rows, with links to the newer and the older page. The
-// function key returns the cursor of the row with a given index.
-func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
-	before, after := "", ""
-	if newer && n > 0 {
-		before = key(0)
-	}
-	if older && n > 0 {
-		after = key(n - 1)
-	}
-	return web.CursorPager(path, q, before, after)
-}

@@ -68,7 +68,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 			RequestedAt: r.RequestedAt,
 		})
 	}
-	v.Pager = pagerBetween("/payouts/returns", q, newer, older, len(all),
+	v.Pager = web.PagerBetween("/payouts/returns", q, newer, older, len(all),
 		func(i int) string { return id.Format(id.Return, all[i].ID) })
 	return k.Show(http.StatusOK, view.Returns(v))
 }

@@ -182,7 +182,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 			Net:      web.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
-	v.Pager = pagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })
+	v.Pager = web.PagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })
 	v.Pager.BySize = true
 	return nil
 }

@@ -44,6 +44,6 @@ func (h *Handlers) runsPage(k *web.Request) error {
 			Total:    web.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
-	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
+	v.Pager = web.PagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
 	return k.Show(http.StatusOK, view.Runs(v))
 }

@@ -61,14 +61,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 			Made:      r.CreatedAt,
 		})
 	}
-	before, after := "", ""
-	if newer {
-		before = reconcile.ID(found[0].ID)
-	}
-	if older {
-		after = reconcile.ID(found[len(found)-1].ID)
-	}
-	v.Pager = web.CursorPager("/reconciliation", q, before, after)
+	v.Pager = web.PagerBetween("/reconciliation", q, newer, older, len(found),
+		func(row int) string { return reconcile.ID(found[row].ID) })
 	return k.Show(http.StatusOK, view.List(v))
 }
 

@@ -31,15 +31,7 @@ func (h *Handlers) holds(k *web.Request) error {
 		}
 		v.Holds = append(v.Holds, row)
 	}
-	var previous, next string
-	if n := len(v.Holds); n > 0 {
-		if newer {
-			previous = v.Holds[0].ID
-		}
-		if older {
-			next = v.Holds[n-1].ID
-		}
-	}
-	v.Pager = web.CursorPager("/privacy/holds", q, previous, next)
+	v.Pager = web.PagerBetween("/privacy/holds", q, newer, older, len(v.Holds),
+		func(row int) string { return v.Holds[row].ID })
 	return k.Show(http.StatusOK, view.Holds(v))
 }

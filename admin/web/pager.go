@@ -66,6 +66,19 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
+// PagerBetween is like CursorPager, for a page of n rows. The parameters newer and older state whether these pages
+// exist. The function cursor returns the cursor of a row.
+func PagerBetween(path string, q url.Values, newer, older bool, n int, cursor func(row int) string) ui.Pager {
+	before, after := "", ""
+	if newer && n > 0 {
+		before = cursor(0)
+	}
+	if older && n > 0 {
+		after = cursor(n - 1)
+	}
+	return CursorPager(path, q, before, after)
+}
+
 // SortLink returns the link that sorts a list by a column. If the list is already sorted by this column,
 // the link reverses the order. The parameter first is true for the column by which the list is sorted by
 // default.

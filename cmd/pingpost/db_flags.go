@@ -46,8 +46,8 @@ func (r *dbFlags) args() (flags string) {
 }
 
 // load reads the given sections of the configuration. If the flags or $PINGPOST_DATA_DIR select a
-// running `pingpost dev`, load also returns its settings, and sets the clock to that of the service. A database URL or --config takes precedence
-// over $PINGPOST_DATA_DIR.
+// running `pingpost dev`, load also returns its settings, and sets the clock to that of the service. A
+// database URL or --config takes precedence over $PINGPOST_DATA_DIR.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
 	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {

@@ -27,7 +27,7 @@ type plannedView struct {
 
 	ConfiguredDays int        `json:"configured_days"` // 0 means until erased
 	EffectiveDays  int        `json:"effective_days"`
-	OldestLead     *time.Time `json:"oldest_lead"` // null if there is none
+	OldestLead     *time.Time `json:"oldest_lead"` // null without leads
 	LeadsToErase   int64      `json:"leads_to_erase"`
 }
 

@@ -142,7 +142,7 @@ func unknownPartner(t *testing.T, n *node) {
 					}
 					f := n.rejected(t, unsigned(by.slug, b), badPost.as(by.unsigned))
 					checkPartnerID(t, f, by.named)
-					// On its own base URL, a partner must not be told to post there.
+					// A post to the partner's own base URL must not get the advice to post there.
 					message := f.Fields[0].Message
 					if strings.Contains(message, "base URL") != (by.slug == shared) || !strings.Contains(message, "sign the post") {
 						t.Errorf("got the message %q", message)

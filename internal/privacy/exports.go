@@ -40,9 +40,8 @@ type LeadExport struct {
 }
 
 // ExportsOf returns the exports that contained data of a lead, oldest first: the exports for privacy requests and
-// their downloads, and the evidence packs. Files with many leads of the ledger or of a
-// reconciliation are not among them. They contain no contact data, but the partner's reference, subId and notes
-// (decision 71).
+// their downloads, and the evidence packs. Exports of the ledger, of statements and of reconciliations are not among
+// them. They contain no contact data, but the partner's reference, subId and notes (decision 71).
 func (s *Service) ExportsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []LeadExport, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("outcome = ? AND object_kind = 'lead' AND object_id = ? AND action IN ?",
 		models.AuditDone, id.Format(id.Lead, lead), []string{exportEvent, downloadEvent, evidenceEvent})

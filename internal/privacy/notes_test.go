@@ -281,8 +281,8 @@ func TestRedactionDeletesConsumerExports(t *testing.T) {
 			lead, other := r.deliver(t, contact), r.deliver(t, otherContact)
 			note := add(r, t, lead)
 			request, unrelated := r.requestFor(t, models.RequestAccess, lead), r.requestFor(t, models.RequestAccess, other)
-			for _, one := range []uuid.UUID{request, unrelated} {
-				if _, err := r.ExportRequest(ctx, one); err != nil {
+			for _, access := range []uuid.UUID{request, unrelated} {
+				if _, err := r.ExportRequest(ctx, access); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -297,7 +297,7 @@ func TestRedactionDeletesConsumerExports(t *testing.T) {
 			}
 		})
 	}
-	t.Run("meanwhile", func(t *testing.T) {
+	t.Run("during an export", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).withRevealsPerDay(100)
 		ctx := t.Context()

@@ -252,8 +252,9 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	return nil
 }
 
-// attachExport records the file of a request's export. The file contains the given leads. Before the data was read, lastErasure returned the given number. A later erasure either waits for
-// attachExport, and then deletes the file, or is noticed here.
+// attachExport records the file of a request's export. The file contains the given leads. Before the data was
+// read, lastErasure returned the given number. A later erasure either waits for attachExport, and then deletes
+// the file, or is noticed here.
 func (s *Service) attachExport(
 	ctx context.Context, request uuid.UUID, ids []uuid.UUID, file uuid.UUID, before int64,
 ) error {

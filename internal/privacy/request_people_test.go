@@ -566,7 +566,7 @@ func TestReplacedExportsAreDeleted(t *testing.T) {
 	}
 }
 
-// Of two exports at the same time, only one is kept, and the user of the other one is told.
+// Of two exports at the same time, only one is kept. The other one fails with an error.
 func TestExportsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).withRevealsPerDay(100)
