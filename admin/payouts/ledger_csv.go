@@ -67,7 +67,9 @@ type entriesWriter func(
 ) (rows int64, err error)
 
 // streamEntries writes the audit event e and then streams the entries.
-func (h *Handlers) streamEntries(k *web.Request, write entriesWriter, f payouts.Filter, name string, e audit.Event) error {
+func (h *Handlers) streamEntries(
+	k *web.Request, write entriesWriter, f payouts.Filter, name string, e audit.Event,
+) error {
 	e.After = f.Describe()
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil

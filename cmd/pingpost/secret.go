@@ -70,7 +70,9 @@ func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Serv
 }
 
 // printCreated prints a new secret, which no command can print again.
-func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret, now time.Time) error {
+func printCreated(
+	c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret, now time.Time,
+) error {
 	if asJSON {
 		v := viewSecret(p, created.SigningSecret, now)
 		v.Secret = created.Plain

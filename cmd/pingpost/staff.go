@@ -64,7 +64,10 @@ type staffServices struct {
 
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
-		return use(staffServices{staff.NewService(db, keys, r.clock, staff.Settings{}), partners.NewService(db, keys, r.clock).By(audit.Operator)})
+		return use(staffServices{
+			staff.NewService(db, keys, r.clock, staff.Settings{}),
+			partners.NewService(db, keys, r.clock).By(audit.Operator),
+		})
 	})
 }
 

@@ -24,7 +24,9 @@ type NewAccount struct {
 // CreateAccount creates an account for a partner. The partner's first standard account becomes the
 // default. Until there is one, the first sandbox account is the default (decision 25). A partner
 // that starts with test posts therefore starts earning as soon as it has a standard account.
-func (s *Service) CreateAccount(ctx context.Context, sc scope.Scope, partner models.Partner, n NewAccount) (models.Account, error) {
+func (s *Service) CreateAccount(
+	ctx context.Context, sc scope.Scope, partner models.Partner, n NewAccount,
+) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
 	}

@@ -20,8 +20,8 @@ const (
 
 // Transaction runs fn in a database transaction, and then the transaction's last step. If the database
 // rolls the transaction back because of a deadlock, a serialization failure or a changed column, Transaction
-// runs both again, up to a total of maxAttempts attempts. fn must therefore not change variables that it reads, and
-// it must not make network calls.
+// runs both again, up to a total of maxAttempts attempts. fn must therefore not change variables that it
+// reads, and it must not make network calls.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	for attempt := 1; ; attempt++ {
 		err := db.attempt(ctx, fn)

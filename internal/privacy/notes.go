@@ -161,7 +161,9 @@ func (s *Service) Notes(ctx context.Context, sc scope.Scope, p NotePage) (page [
 // audit log records the search, without the text.
 //
 // Errors: TooMany if the user has reached the daily limit.
-func (s *Service) FindNotes(ctx context.Context, sc scope.Scope, text string, most int) (found []Note, more bool, err error) {
+func (s *Service) FindNotes(
+	ctx context.Context, sc scope.Scope, text string, most int,
+) (found []Note, more bool, err error) {
 	search := audit.Event{Action: "notes.find", Kind: "note"}
 	if err := s.countLookups(ctx, 1, search); err != nil {
 		return nil, false, err
