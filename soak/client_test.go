@@ -18,6 +18,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
@@ -220,6 +221,34 @@ func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool
 	}
 	a, payout, err = parse(resp, text)
 	return a, payout, true, err
+}
+
+// overloaded is how long a post at least waits until a node gives up because the machine is too busy. The
+// whole time limit is leads.DeliverTimeout.
+const overloaded = leads.DeliverTimeout / 2
+
+// store sends a post, and returns an error with the response if it stores no lead. Like a partner, it
+// repeats a post that a node could not store in time.
+func (c *clients) store(n *node, tx string) error {
+	for {
+		start := time.Now()
+		resp, err := c.send(n, postBody(tx, 1), c.p.secret)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode == http.StatusServiceUnavailable && time.Since(start) > overloaded {
+			continue
+		}
+		if a, _, err := parse(resp, text); err != nil || a.outcome != stored && a.outcome != replayed {
+			return fmt.Errorf("after %s, a post was answered with %s %s", time.Since(start), resp.Status, text)
+		}
+		return nil
+	}
 }
 
 // parse converts a response to an answer.

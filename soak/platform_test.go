@@ -170,7 +170,7 @@ func (p *platform) environment() []string {
 	return []string{
 		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com", "PINGPOST_HTTP_DRAIN_DELAY=2s",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and belong to the same partner
 		"PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=administrator",
 	}

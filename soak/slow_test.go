@@ -50,8 +50,8 @@ func slowClients(t *testing.T, p *platform) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, _, _, err := c.post(n, postBody(tx, 1)); err != nil || a.outcome != stored {
-			t.Fatalf("a post failed: %s, %v", a.outcome, err)
+		if err := c.store(n, tx); err != nil {
+			t.Fatal(err)
 		}
 		took = append(took, time.Since(start))
 	}
