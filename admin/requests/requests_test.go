@@ -141,7 +141,13 @@ func TestLeadsOfOtherPeople(t *testing.T) {
 	}
 	r.Exec(t, `UPDATE leads SET phone_digest = '\x02'`) // a shared phone number
 	at = r.officer.Post(t, "/privacy/requests/new", form).ExpectCreated(t, "/privacy/requests/pr_")
-	r.officer.Get(t, at).Expect(t, "a shared phone number", http.StatusOK, `data-differ="1"`, `data-state="differs_email"`)
+	r.officer.Get(t, at).Expect(t, "a shared phone number", http.StatusOK, `data-differ="1"`, `data-state="differs_email"`, `data-remove-first`)
+	r.officer.Post(t, at+"/close", url.Values{"outcome": {"withdrawn"}}).ExpectRedirect(t, at)
+	p = r.officer.Get(t, at)
+	p.Expect(t, "closed", http.StatusOK, `data-differ="1"`)
+	if strings.Contains(p.Body, `data-remove-first`) {
+		t.Error("the page of a closed request asks for the removal of leads")
+	}
 	r.CheckAuditLog(t)
 }
 
