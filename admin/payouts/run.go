@@ -97,6 +97,11 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		}
 		return v, err
 	}
+	if r.State == models.RunPrepared {
+		if v.Exceptions, err = h.runExceptions(k, r); err != nil {
+			return v, err
+		}
+	}
 	err = h.runStatements(k, r, &v)
 	return v, err
 }

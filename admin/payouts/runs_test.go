@@ -111,6 +111,36 @@ func checkStatements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	mine.Get(t, "/payouts?partner=harbour-leads").Expect(t, "the ledger with a link to the statement", http.StatusOK, `href="`+harbour+`"`)
 }
 
+// The page of a prepared run lists what its approver must know.
+func TestRunShowsExceptions(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	fay := c.SignInAnotherUser(t, "fay@example.com")
+	cutoff := c.Time.Now().Format(payoutpages.CutoffForm)
+	prepare := func() (at string) {
+		t.Helper()
+		at = c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {cutoff}, "minimum": {"0"}}).Location()
+		testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
+		return at
+	}
+	c.RunJobs(t)
+	at := prepare()
+	if p := fay.Get(t, at); strings.Contains(p.Body, "data-exception") {
+		t.Errorf("a run without exceptions lists some: %s", p.Text())
+	}
+	c.Post(t, "/payouts/returns/new", url.Values{
+		"lead": {id.Format(id.Lead, c.Leads[0])}, "reason": {"wrong_contact"}, "evidence": {"a bakery's number"},
+	}).ExpectCreated(t, "/payouts/returns/rt_")
+	c.Exec(t, `UPDATE partners SET status = 'suspended', legal_name = '' WHERE id = $1`, c.Harbour.ID)
+	fay.Get(t, at).Expect(t, "exceptions", http.StatusOK, `data-exceptions="3"`,
+		`href="/payouts/returns?state=open&amp;partner=harbour-leads" data-exception="open_returns"`,
+		`data-exception="suspended_partner"`, `data-exception="no_legal_name"`)
+	fay.Post(t, at+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, at)
+	if p := fay.Get(t, at); strings.Contains(p.Body, "data-exception") {
+		t.Errorf("an approved run lists exceptions: %s", p.Text())
+	}
+}
+
 func TestRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

@@ -135,11 +135,13 @@ func (tr *paidLedger) runJobs(t testing.TB) (stop func()) {
 // run starts a run with the current time as cutoff and waits until it is prepared.
 func (tr *paidLedger) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
 	t.Helper()
-	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{
-		Currency: c,
-		Cutoff:   tr.Time.Now(),
-		Minimum:  minimum,
-	})
+	return tr.prepare(t, payouts.NewRun{Currency: c, Cutoff: tr.Time.Now(), Minimum: minimum})
+}
+
+// prepare starts a run and waits until it is prepared.
+func (tr *paidLedger) prepare(t testing.TB, n payouts.NewRun) models.PayoutRun {
+	t.Helper()
+	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,16 +73,7 @@ func TestRunIncludesLateEntries(t *testing.T) {
 	cutoff := tr.Time.Now()
 	afterCutoff := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
-	prepare := func(cutoff time.Time) models.PayoutRun {
-		t.Helper()
-		r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: cutoff})
-		if err != nil {
-			t.Fatal(err)
-		}
-		testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State == models.RunPrepared })
-		return tr.get(t, r)
-	}
-	r := tr.pay(t, prepare(cutoff))
+	r := tr.pay(t, tr.prepare(t, payouts.NewRun{Currency: money.GBP, Cutoff: cutoff}))
 	if r.TotalMinor != first.payout.Minor {
 		t.Errorf("got total %d, want %d for the lead before the cutoff", r.TotalMinor, first.payout.Minor)
 	}
@@ -100,7 +91,7 @@ func TestRunIncludesLateEntries(t *testing.T) {
 	if err := tr.DB.Gorm.Create(&late).Error; err != nil {
 		t.Fatal(err)
 	}
-	if r = tr.pay(t, prepare(tr.Time.Now())); r.TotalMinor != afterCutoff.payout.Minor+123 {
+	if r = tr.pay(t, tr.run(t, money.GBP, 0)); r.TotalMinor != afterCutoff.payout.Minor+123 {
 		t.Errorf("got total %d, want %d for the later lead and the late entry", r.TotalMinor, afterCutoff.payout.Minor+123)
 	}
 }

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,6 +33,7 @@ type transition struct {
 	to      models.RunState
 	why     string         // reason in the audit event
 	columns map[string]any // columns to write in addition to state and row_version
+	after   map[string]any // values of the audit event in addition to the state
 }
 
 // change locks a run and calls the function do. It then writes the transition that do returns, with its
@@ -65,12 +67,14 @@ func (s *Service) change(
 			return err
 		}
 		t.columns["state"], t.columns["row_version"] = t.to, r.RowVersion+1
+		after := map[string]any{"state": t.to}
+		maps.Copy(after, t.after)
 		if err := tx.Model(&models.PayoutRun{}).Where("id = ?", r.ID).Updates(t.columns).Error; err != nil {
 			return err
 		}
 		return audit.Write(tx, now, s.by, audit.Event{
 			Action: t.action, Kind: "payout_run", Object: RunID(r.ID),
-			Before: map[string]any{"state": r.State}, After: map[string]any{"state": t.to}, Reason: t.why,
+			Before: map[string]any{"state": r.State}, After: after, Reason: t.why,
 		})
 	})
 }

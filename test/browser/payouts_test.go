@@ -113,6 +113,7 @@ func exportInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address s
 // must update automatically while the run is being prepared.
 func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.Page) (address string) {
 	t.Helper()
+	c.Exec(t, `UPDATE partners SET legal_name = '' WHERE id = $1`, c.Harbour.ID) // an exception
 	p.Open(c.URL + "/payouts/runs/new")
 	browser.Eval[bool](p, `document.querySelector("#f-cutoff").value = "`+c.Time.Now().Format(payoutpages.CutoffForm)+`"; true`)
 	p.Type(`input[name="minimum"]`, "25.00")
