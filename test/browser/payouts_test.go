@@ -113,7 +113,6 @@ func exportInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address s
 // must update automatically while the run is being prepared.
 func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.Page) (address string) {
 	t.Helper()
-	c.Exec(t, `UPDATE partners SET legal_name = '' WHERE id = $1`, c.Harbour.ID) // an exception
 	p.Open(c.URL + "/payouts/runs/new")
 	browser.Eval[bool](p, `document.querySelector("#f-cutoff").value = "`+c.Time.Now().Format(payoutpages.CutoffForm)+`"; true`)
 	p.Type(`input[name="minimum"]`, "25.00")
@@ -123,6 +122,10 @@ func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.
 	c.RunJobs(t)
 	p.Wait(`document.querySelector("#run [data-state=prepared]")`)
 	check(p, "run-prepared-own")
+	c.Exec(t, `UPDATE partners SET legal_name = '' WHERE id = $1`, c.Harbour.ID)
+	fay.Open(c.URL + address)
+	check(fay, "run-prepared-exceptions")
+	c.Exec(t, `UPDATE partners SET legal_name = $2 WHERE id = $1`, c.Harbour.ID, c.Harbour.LegalName)
 	fay.Open(c.URL + address)
 	check(fay, "run-prepared")
 	fay.Submit(`form[action$="/approve"] button`)
