@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -147,6 +148,9 @@ func badForm(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return errTooLarge
+	}
+	if _, ok := errors.AsType[url.EscapeError](err); ok { // it quotes the form, which must not be logged
+		return ErrForm
 	}
 	return ErrForm.WithCause(err)
 }

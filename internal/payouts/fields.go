@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/payload"
 )
 
 func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
@@ -29,7 +30,7 @@ func requiredText(name, value, missing string) (string, error) {
 // optionalText validates and trims the value of a text field that allows several lines. It replaces
 // CRLF line breaks, which browsers send, with LF.
 func optionalText(name, value string) (string, error) {
-	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
+	value = payload.Trim(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
 	case utf8.RuneCountInString(value) > MaxNote:
 		return "", field(name, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", MaxNote))

@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/letters"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
@@ -84,7 +85,7 @@ func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n
 
 // plainText trims and checks the text of a field.
 func plainText(field, value string, most int) (string, error) {
-	value = strings.TrimSpace(lineFeeds(value))
+	value = payload.Trim(lineFeeds(value))
 	switch {
 	case utf8.RuneCountInString(value) > most:
 		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", most))

@@ -197,7 +197,7 @@ func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (id
 			if err != nil {
 				return err
 			}
-			if exceeded && !s.by.MayApprove(r.IdentityByID) {
+			if exceeded && !s.isSecondUser(r) {
 				return errManyContacts
 			}
 		}

@@ -336,6 +336,28 @@ func TestAddLeadsWithReason(t *testing.T) {
 	}
 }
 
+// With two users, neither can choose the leads alone by removing some.
+func TestRemoveLeadsClearsIdentityCheck(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	one, two := r.deliver(t, contact), r.deliver(t, contact)
+	approval := privacy.NewService(r.DB.DB, r.Wrappers, r.Keys, r.journal, r.Time, privacy.Settings{RevealsPerDay: 100, RequireApproval: true})
+	fay, ben := approval.By(r.user), approval.By(testkit.Actor(t, r.DB, "ben@example.com"))
+	created, err := fay.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.day(0), Leads: []uuid.UUID{one, two}})
+	if err == nil {
+		err = fay.CheckIdentity(ctx, created.ID, privacy.Identity{Check: models.IdentityReply})
+	}
+	if err == nil {
+		err = ben.RemoveLeads(ctx, created.ID, []uuid.UUID{two})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ben.EraseRequest(ctx, created.ID); rejection(err) != "conflict identity_unchecked" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The second user approves the leads that the request then has. If leads are added, the identity is checked again.
 func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 	r := newRig(t)

@@ -128,10 +128,20 @@ func (s *Service) checkSecondUser(r models.PrivacyRequest) error {
 	if !s.settings.RequireApproval || r.Identity == nil {
 		return nil
 	}
-	if !s.by.MayApprove(r.IdentityByID) {
+	switch {
+	case s.isSecondUser(r):
+		return nil
+	case r.IdentityByID == nil:
+		return errCommandIdentity
+	default:
 		return errSameUser
 	}
-	return nil
+}
+
+// isSecondUser reports whether a user recorded the identity check, and the actor is another user. A command
+// does not know who runs it, so that person could also be the actor.
+func (s *Service) isSecondUser(r models.PrivacyRequest) bool {
+	return r.IdentityByID != nil && s.by.MayApprove(r.IdentityByID)
 }
 
 // Extension extends the deadline of a request. Staff must inform the consumer of it and of its reason before

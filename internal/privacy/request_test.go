@@ -648,8 +648,14 @@ func TestSecondUser(t *testing.T) {
 	if err := fay.EraseRequest(ctx, erasure); rejection(err) != "forbidden same_person" {
 		t.Errorf("erased by the same user: got %v", err)
 	}
-	if _, err := operator.ExportRequest(ctx, theirs); rejection(err) != "forbidden same_person" {
-		t.Errorf("exported on the command line: got %v", err)
+	// The person who runs the command could also be any user.
+	for name, s := range map[string]*privacy.Service{"the command line": operator, "a user": ben} {
+		if _, err := s.ExportRequest(ctx, theirs); rejection(err) != "forbidden identity_by_command" {
+			t.Errorf("%s exports after an identity check by a command: got %v", name, err)
+		}
+	}
+	if err := fay.CheckIdentity(ctx, theirs, privacy.Identity{Check: models.IdentityCall}); err != nil {
+		t.Fatal(err)
 	}
 	lead := r.deliver(t, contact)
 	for name, s := range map[string]*privacy.Service{"a user": ben, "the command line": operator} {

@@ -162,6 +162,7 @@ func TestRevealRejects(t *testing.T) {
 		"no reason":           {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName}, "invalid reason"},
 		"unknown reason":      {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: "fun"}, "invalid reason"},
 		"other, unexplained":  {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: " \r\n"}, "invalid note"},
+		"other, invisible":    {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: "\u200b\u00a0\u2060"}, "invalid note"},
 		"long note":           {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: strings.Repeat("ä", privacy.MaxNote+1)}, "invalid note"},
 		"control character":   {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: "a\x00"}, "invalid note"},
 		"unknown lead":        {scope.System, privacy.Reveal{Lead: uuid.New(), Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},

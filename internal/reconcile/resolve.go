@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -26,7 +27,7 @@ var (
 // Resolve adds a note to a line of a saved result. If a line is resolved several times, all notes
 // remain stored, and the newest one is shown.
 func (s *Service) Resolve(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
-	note = strings.TrimSpace(note)
+	note = payload.Trim(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
 		return apperr.AtField(apperr.Invalid, "note", apperr.InvalidValue, "note",
 			fmt.Sprintf("Enter a note of at most %d characters, without control characters.", MaxNote))
