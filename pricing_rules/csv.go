@@ -240,9 +240,9 @@ func decimalPoint(text string) string {
 }
 
 // ParseAmount parses an amount in a rule and returns it in minor units. The amount must be above 0 and
-// at most MaxAmount, and it must not have more than two decimals.
+// at most MaxAmount, and it must not have more than two decimals. It can have thousands separators.
 func ParseAmount(text string) (int64, error) {
-	minor, err := money.ParseDecimal(text)
+	minor, err := money.ParseTyped(text)
 	if err != nil {
 		return 0, notAnAmount(text)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/quote"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -107,15 +108,15 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
 		mistake("account", "Choose one of the partner's accounts.")
 	}
-	if a.Amount.Minor, err = money.ParseDecimal(strings.TrimSpace(f.Get("amount"))); err != nil {
+	if a.Amount.Minor, err = money.ParseTyped(strings.TrimSpace(f.Get("amount"))); err != nil {
 		mistake("amount", "Enter an amount with at most two decimals, such as 12.50 or -12.50.")
 	}
 	if a.Amount.Currency, err = money.ParseCurrency(f.Get("currency")); err != nil {
 		mistake("currency", "Choose a currency.")
 	}
 	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
-		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
-			mistake("lead", "Enter a lead ID, which is ld_ followed by 26 letters and digits.")
+		if a.Lead, err = quote.ParseLead(lead); err != nil {
+			mistake("lead", notALead)
 		}
 	}
 	a.Reason = f.Get("why")

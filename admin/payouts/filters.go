@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -40,6 +41,22 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 		return uuid.Max
 	}
 	return object
+}
+
+// notALead means that a text is not the ID of a lead.
+const notALead = "Enter a leadId, which starts with ld_, or a transactionId, which starts with tx_."
+
+// leadFilter is like idFilter, but the filter can also contain a transactionId.
+func leadFilter(q url.Values, name string) uuid.UUID {
+	text := strings.TrimSpace(q.Get(name))
+	if text == "" {
+		return uuid.Nil
+	}
+	lead, err := quote.ParseLead(text)
+	if err != nil {
+		return uuid.Max
+	}
+	return lead
 }
 
 // cursor returns the row id in a query parameter. A page of rows starts just after this row, or ends

@@ -48,7 +48,7 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err
 	}
-	f.Partner, f.Lead, f.Run = f.partner.ID, idFilter(q, "lead", id.Lead), idFilter(q, "run", id.Payout)
+	f.Partner, f.Lead, f.Run = f.partner.ID, leadFilter(q, "lead"), idFilter(q, "run", id.Payout)
 	f.Kind, f.Open = models.EntryKind(web.SearchText(q, "kind")), q.Get("open") != ""
 	if f.Account, err = h.accountNamed(k, f.partner, web.SearchText(q, "account")); err != nil {
 		return f, err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -37,14 +37,24 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 	if v.Lead == "" {
 		return k.Show(status, view.ReturnNew(v))
 	}
-	lead, found, err := h.earned(k, idFilter(f, "lead", id.Lead))
+	object := leadFilter(f, "lead")
+	lead, found, err := h.earned(k, object)
 	if err != nil {
 		return err
 	}
 	if found {
 		v.Earned = &lead
-	} else if len(mistakes) == 0 {
-		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noPaidLead}}
+	}
+	if len(mistakes) > 0 {
+		return k.Show(status, view.ReturnNew(v))
+	}
+	// Say at once that the lead cannot be returned, not after the user has filled in the form.
+	if rejected := apperr.As(h.Payouts.CheckReturn(k.R.Context(), k.Scope, object)); rejected != nil {
+		status, v.Earned = http.StatusUnprocessableEntity, nil
+		v.Errors = ui.Errors{{Field: "lead", Code: rejected.Reason, Message: rejected.Message}}
+		if rejected.Code == apperr.NotFound {
+			v.Errors[0].Message = noPaidLead
+		}
 	}
 	return k.Show(status, view.ReturnNew(v))
 }
@@ -52,10 +62,10 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 func (h *Handlers) requestReturn(k *web.Request) error {
 	f := k.R.PostForm
 	var mistakes ui.Errors
-	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
+	lead, err := quote.ParseLead(strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead ID, which is ld_ followed by 26 letters and digits."}}
+		mistakes = ui.Errors{{Field: "lead", Message: notALead}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,

@@ -27,7 +27,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	}
 	query := payouts.ReturnQuery{
 		Partner: partner.ID,
-		Lead:    idFilter(q, "lead", id.Lead),
+		Lead:    leadFilter(q, "lead"),
 		State:   models.ReturnState(web.SearchText(q, "state")),
 		Before:  cursor(q, "before", id.Return),
 		After:   cursor(q, "after", id.Return),

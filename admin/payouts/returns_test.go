@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,11 @@ func TestReturn(t *testing.T) {
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
 	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
 	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
+	again := c.Get(t, "/payouts/returns/new?lead="+lead)
+	again.Expect(t, "the form for a returned lead", http.StatusUnprocessableEntity, `data-error="lead"`)
+	if strings.Contains(again.Body, `name="evidence"`) || !slices.Contains(again.Codes(), "returned") {
+		t.Errorf("the form does not say at once that the lead is returned: %s", again.Text())
+	}
 	c.Post(t, "/payouts/returns/new", form).Expect(t, "requested twice", http.StatusConflict, `data-errors="1"`,
 		"Asked on Monday too")
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open" data-need`)

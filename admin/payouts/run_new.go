@@ -68,7 +68,7 @@ func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
 	}
 	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
 		var err error
-		if n.Minimum, err = money.ParseDecimal(text); err != nil {
+		if n.Minimum, err = money.ParseTyped(text); err != nil {
 			mistakes = append(mistakes, ui.FieldError{
 				Field:   "minimum",
 				Message: "Enter an amount with at most two decimals, such as 25.00, or leave the field empty.",

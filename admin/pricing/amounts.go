@@ -34,7 +34,6 @@ func minorFigure(minor int64) string {
 var (
 	currencySigns = map[string]string{"£": "GBP", "€": "EUR", "$": "USD"}
 	decimalComma  = regexp.MustCompile(`^[0-9]+,[0-9]{1,2}$`)
-	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
 // parseBase parses an amount typed into a grid cell. An empty string means 0. If the amount is valid,
@@ -57,23 +56,17 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 			Message: fmt.Sprintf("Amounts for %s are in %s, not in %s. Enter the amount in %s.", subject, currency, other, currency),
 		}
 	}
-	switch {
-	case decimalComma.MatchString(text):
+	if decimalComma.MatchString(text) {
 		return 0, ui.FieldError{
 			Code:    "decimal_comma",
 			Message: fmt.Sprintf("%s has a decimal comma. Enter %s instead.", text, strings.Replace(text, ",", ".", 1)),
-		}
-	case commaGroups.MatchString(text):
-		return 0, ui.FieldError{
-			Code:    "separators",
-			Message: fmt.Sprintf("Enter %s, without commas.", strings.ReplaceAll(text, ",", "")),
 		}
 	}
 	minor, err := pricingrules.ParseAmount(text)
 	if err == nil {
 		return minor, wrong
 	}
-	if _, notDecimal := money.ParseDecimal(text); notDecimal != nil {
+	if _, notDecimal := money.ParseTyped(text); notDecimal != nil {
 		return 0, ui.FieldError{Code: "format", Message: "Enter an amount with at most two decimals, such as 45.6."}
 	}
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -78,13 +78,13 @@ func (h *Handlers) create(k *web.Request) error {
 	})
 }
 
-const noLeadIDs = "Enter lead IDs. Each is ld_ followed by 26 letters and digits."
+const noLeadIDs = "Enter leadIds, which start with ld_, or transactionIds, which start with tx_."
 
-// leadIDs parses lead ids that are separated by spaces, commas or line breaks. It returns an Invalid error at the
+// leadIDs parses leadIds and transactionIds that are separated by spaces, commas or line breaks. It returns an Invalid error at the
 // field leads.
 func leadIDs(text string) (ids []uuid.UUID, err error) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == ',' || r == ';' }) {
-		lead, err := id.Parse(id.Lead, word)
+		lead, err := quote.ParseLead(word)
 		if err != nil {
 			return nil, apperr.AtField(apperr.Invalid, "leads", apperr.InvalidValue, "leads", noLeadIDs)
 		}

@@ -40,7 +40,7 @@ func evidenceCreate() *cobra.Command {
 		Use: "create LEAD", Short: "Create a signed file with the facts about a lead",
 		Long: `Create an evidence pack: a signed ZIP file with the facts about a lead as JSON and as a page. It
 contains no contact data, unless you use --contact. The audit log records the pack.`,
-		Args: exactly(1, "the lead's ID, which starts with ld_"),
+		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
 	}
 	flags := newDBFlags(c)
 	output := c.Flags().String("output", "", "the `FILE` to create; an existing file is not overwritten")

@@ -25,6 +25,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/transit"
 	"github.com/pingpost/pingpost/models"
@@ -59,7 +60,7 @@ type leadEventView struct {
 }
 
 func leadShow() *cobra.Command {
-	c := &cobra.Command{Use: "show LEAD", Short: "Show a lead, without personal data", Args: exactly(1, "the lead's ID, which starts with ld_")}
+	c := &cobra.Command{Use: "show LEAD", Short: "Show a lead, without personal data", Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_")}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -149,7 +150,7 @@ func (v leadView) keyText() string {
 func leadReveal() *cobra.Command {
 	c := &cobra.Command{
 		Use: "reveal LEAD", Short: "Print one field of a lead's contact record, and record why",
-		Args: exactly(1, "the lead's ID, which starts with ld_"),
+		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
 	}
 	flags := newDBFlags(c)
 	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields))
@@ -215,7 +216,7 @@ func leadErase() *cobra.Command {
 consent details, ping and notes. The lead's ID, price, ledger entries, and the fact and time of consent
 stay. This cannot be undone. The command shows the lead and asks for confirmation, unless --yes is set.
 Afterwards it names the partner that must be notified.`,
-		Args: exactly(1, "the lead's ID, which starts with ld_"),
+		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons))
@@ -282,9 +283,9 @@ func list[C ~string](all privacy.Choices[C]) string {
 }
 
 func leadArg(text string) (uuid.UUID, error) {
-	lead, err := id.Parse(id.Lead, text)
+	lead, err := quote.ParseLead(text)
 	if err != nil {
-		return lead, usageError{errors.New("not a lead ID: enter ld_ followed by 26 letters and digits")}
+		return lead, usageError{errors.New("not a lead ID: enter a leadId, which starts with ld_, or a transactionId, which starts with tx_")}
 	}
 	return lead, nil
 }

@@ -5,6 +5,7 @@ package money
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -108,6 +109,17 @@ func ParseDecimal(s string) (int64, error) {
 		minor = -minor
 	}
 	return minor, nil
+}
+
+var grouped = regexp.MustCompile(`^-?[0-9]{1,3}(,[0-9]{3})+(\.|$)`)
+
+// ParseTyped parses an amount that a user typed. It is like ParseDecimal, but accepts thousands
+// separators, as in 1,234.56.
+func ParseTyped(s string) (int64, error) {
+	if grouped.MatchString(s) {
+		s = strings.ReplaceAll(s, ",", "")
+	}
+	return ParseDecimal(s)
 }
 
 // abs returns the absolute value of m. It is unsigned because the absolute value of math.MinInt64 does

@@ -50,6 +50,21 @@ func TestParseDecimalExplainsTheProblem(t *testing.T) {
 	}
 }
 
+func TestParseTyped(t *testing.T) {
+	for s, want := range map[string]int64{
+		"1,234.56": 123456, "-1,234.5": -123450, "12,345,678": 1234567800, "999": 99900, "1234.56": 123456, "0.5": 50,
+	} {
+		if got, err := ParseTyped(s); err != nil || got != want {
+			t.Errorf("ParseTyped(%q) = %d, %v, want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"1,5", "1,23", "12,34.56", "1234,567", ",123", "1,,234", "1,2345", "1,234.567", "1.234,56", "1,234,"} {
+		if got, err := ParseTyped(s); err == nil {
+			t.Errorf("ParseTyped(%q) = %d, want an error", s, got)
+		}
+	}
+}
+
 func TestAmountString(t *testing.T) {
 	for want, a := range map[string]Amount{
 		"45.60 GBP": {4560, GBP}, "-0.05 EUR": {-5, EUR}, "0.00 XXX": {},

@@ -65,17 +65,9 @@ func (s *Service) RequestReturn(
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		l, earned, err := earnedBy(tx, sc, lead)
+		l, earned, err := s.returnableLead(tx, sc, lead, now)
 		if err != nil {
 			return err
-		}
-		if l.State == models.LeadErased {
-			return errErased
-		}
-		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
-			return apperr.New(apperr.Conflict, "window",
-				fmt.Sprintf("The deadline for returning this lead was %s UTC. Adjust the balance instead.",
-					ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
 			ID:          id.New(now),
@@ -100,6 +92,41 @@ func (s *Service) RequestReturn(
 		}, "")
 	})
 	return r, err
+}
+
+// CheckReturn returns nil if the return of the lead can be requested. Otherwise it returns the error that
+// RequestReturn would return.
+func (s *Service) CheckReturn(ctx context.Context, sc scope.Scope, lead uuid.UUID) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if _, _, err := s.returnableLead(tx, sc, lead, s.clock.Now()); err != nil {
+			return err
+		}
+		var returned int64
+		if err := tx.Model(&models.Return{}).Where("lead_id = ? AND state <> 'rejected'", lead).Count(&returned).Error; err != nil {
+			return err
+		}
+		if returned > 0 {
+			return errReturned
+		}
+		return nil
+	})
+}
+
+// returnableLead returns a lead whose return can be requested, and its accrual. It delays the lead's
+// erasure. It does not check whether the lead already has a return.
+func (s *Service) returnableLead(tx *gorm.DB, sc scope.Scope, lead uuid.UUID, now time.Time) (l models.Lead, e models.LedgerEntry, err error) {
+	if l, e, err = earnedBy(tx, sc, lead); err != nil {
+		return l, e, err
+	}
+	if l.State == models.LeadErased {
+		return l, e, errErased
+	}
+	if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
+		return l, e, apperr.New(apperr.Conflict, "window",
+			fmt.Sprintf("The deadline for returning this lead was %s UTC. Adjust the balance instead.",
+				ends.UTC().Format("2 Jan 2006 15:04")))
+	}
+	return l, e, nil
 }
 
 // delayErasure is a lock on a lead that prevents its erasure until the transaction ends. Otherwise, a

@@ -5,9 +5,12 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"errors"
+	"strings"
 	"testing"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/pingpost/pingpost/internal/id"
 )
 
 const (
@@ -125,6 +128,25 @@ func twins(t testing.TB) (one, other byte) {
 }
 
 // TestIdentity checks that Identity returns the same identity as Open, without a key.
+func TestParseLead(t *testing.T) {
+	s, r := sealer(t, 1), random()
+	token, q, err := s.Append(nil, sample(), at, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leadID := id.Format(id.Lead, q.ID)
+	for _, text := range []string{string(token), leadID, strings.ToUpper(leadID)} {
+		if got, err := ParseLead(text); err != nil || got != q.ID {
+			t.Errorf("%s: got %s, %v; want %s", text, got, err, q.ID)
+		}
+	}
+	for _, text := range []string{"", "ld_", Prefix, leadID[3:], string(token[3:]), id.Format(id.Return, q.ID)} {
+		if got, err := ParseLead(text); err == nil {
+			t.Errorf("%q: got %s, want an error", text, got)
+		}
+	}
+}
+
 func TestIdentity(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)

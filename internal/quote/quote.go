@@ -306,6 +306,15 @@ func (q *Quote) parse(b []byte) bool {
 	return true
 }
 
+// ParseLead returns the ID of the lead that the text names: its leadId, or the transactionId of its quote.
+// A transactionId is not authenticated, so the lead may not exist (decision D32).
+func ParseLead(text string) (lead uuid.UUID, err error) {
+	if strings.HasPrefix(text, Prefix) {
+		return Identity(text)
+	}
+	return id.Parse(id.Lead, text)
+}
+
 // Identity returns the ID of a token's transaction, to look up its lead. It does not authenticate
 // the token, so callers must compare the whole token with the lead's token.
 func Identity(token string) (uuid.UUID, error) {

@@ -100,6 +100,29 @@ func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 	}
 }
 
+// A file can contain transactionIds instead of leadIds.
+func TestTransactionIDsInsteadOfLeadIDs(t *testing.T) {
+	t.Parallel()
+	o := newReconcilePlatform(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
+	one, price := o.deliver(t, acme, 0)
+	two, _ := o.deliver(t, acme, 0)
+	transaction := func(lead uuid.UUID) string {
+		return testkit.Value[string](t, o.DB, `SELECT transaction_id FROM leads WHERE id = $1`, lead)
+	}
+	mapping := inColumns
+	mapping.LeadID = "transactionId"
+	got := o.compare(t, o.upload(t, acme.ID, "transactionId,amount,currency", transaction(one)+","+decimal(price)+",GBP",
+		" "+transaction(two)+",1,GBP"), mapping, 2)
+	var lines []string
+	for _, l := range got.lines {
+		lines = append(lines, fmt.Sprintf("%d %s %s", *l.FileRow, l.Finding, leadID(*l.LeadID)))
+	}
+	if want := []string{"2 matched " + leadID(one), "3 amount_differs " + leadID(two)}; !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/quote"
 )
 
 // A problem code states why a row cannot be read, why it differs from the ledger, or why a lead was left
@@ -45,7 +46,7 @@ var problemWords = map[string]string{
 	problemNoLead:     "The leadId is missing. Enter the leadId from the API response.",
 	problemLead:       "The leadId contains an invalid character. Enter the leadId from the API response.",
 	problemLeadBlanks: "The leadId contains spaces. Remove them.",
-	problemLeadPrefix: "This is neither a leadId, which starts with ld_, nor the reference of a lead near this period.",
+	problemLeadPrefix: "This is neither a leadId, which starts with ld_, nor a transactionId, which starts with tx_, nor the reference of a lead near this period.",
 	problemReference:  "Several leads have this reference. Enter the leadId.",
 	problemLeadLength: "The leadId has the wrong length. It must have 26 letters and digits after ld_.",
 	problemFormula:    "The cell contains a formula. Save the file with values only.",
@@ -85,11 +86,8 @@ func shapeProblem(text string) string {
 }
 
 func isLead(text string) bool {
-	if text = strings.TrimSpace(text); len(text) != leadLength {
-		return false
-	}
-	_, err := id.Parse(id.Lead, text)
-	return err == nil
+	_, problem := parseLead(text)
+	return problem == ""
 }
 
 var leadLength = len(id.Format(id.Lead, uuid.Nil))
@@ -98,10 +96,10 @@ var leadLength = len(id.Format(id.Lead, uuid.Nil))
 // check that text is not a number, because numbers can also start with + or -.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
-// parseLead parses a leadId in upper or lower case, with or without spaces around it.
+// parseLead parses a transactionId, or a leadId in upper or lower case, with or without spaces around it.
 func parseLead(text string) (lead uuid.UUID, problem string) {
 	text = strings.TrimSpace(text)
-	lead, err := id.Parse(id.Lead, text)
+	lead, err := quote.ParseLead(text)
 	if err == nil {
 		return lead, ""
 	}

@@ -777,6 +777,8 @@ func (v StatementView) outcomeText(a StatementAccount) string {
 		return "The payout run was cancelled. The balance is carried forward to the next one."
 	case a.Outcome == "pays" && v.State == "paid":
 		return "The amount was paid in this payout run."
+	case a.Outcome == "pays" && v.State == "approved":
+		return "The amount will be paid in this payout run."
 	case a.Outcome == "pays":
 		return "After approval, the amount will be paid in this payout run."
 	case a.Outcome == "below_minimum":
