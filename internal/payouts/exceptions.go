@@ -37,7 +37,8 @@ type Exception struct {
 
 const exceptionsSQL = `
 WITH paid AS MATERIALIZED (
-	SELECT partner_id, count(*) AS accounts, sum(net_minor) AS net FROM statements WHERE run_id = @run AND outcome = 'pays' GROUP BY partner_id
+	SELECT partner_id, count(*) AS accounts, sum(net_minor) AS net FROM statements
+	WHERE run_id = @run AND outcome = 'pays' GROUP BY partner_id
 ), late AS MATERIALIZED (
 	SELECT e.partner_id, e.kind, count(*) AS entries, sum(e.amount_minor) AS amount FROM ledger_entries e
 	WHERE e.kind IN ('return', 'adjustment') AND e.currency = @currency AND e.occurred_at >= @cutoff
@@ -46,13 +47,17 @@ WITH paid AS MATERIALIZED (
 ), found (position, kind, partner_id, number, amount) AS (
 	SELECT 1, 'late_returns', partner_id, entries, amount FROM late WHERE kind = 'return'
 	UNION ALL SELECT 2, 'late_adjustments', partner_id, entries, amount FROM late WHERE kind = 'adjustment'
-	UNION ALL SELECT 3, 'open_returns', partner_id, count(*), -sum(amount_minor) FROM returns WHERE state = 'open' AND currency = @currency GROUP BY partner_id
+	UNION ALL SELECT 3, 'open_returns', partner_id, count(*), -sum(amount_minor) FROM returns
+		WHERE state = 'open' AND currency = @currency GROUP BY partner_id
 	UNION ALL SELECT 4, 'owing_accounts', partner_id, count(*), sum(net_minor) FROM statements
 		WHERE run_id = @run AND outcome = 'negative' AND partner_id IN (SELECT partner_id FROM paid) GROUP BY partner_id
-	UNION ALL SELECT 5, 'suspended_partner', partner_id, accounts, net FROM paid JOIN partners p ON p.id = partner_id WHERE p.status = 'suspended'
-	UNION ALL SELECT 6, 'no_legal_name', partner_id, accounts, net FROM paid JOIN partners p ON p.id = partner_id WHERE p.legal_name = ''
+	UNION ALL SELECT 5, 'suspended_partner', partner_id, accounts, net FROM paid
+		JOIN partners p ON p.id = partner_id WHERE p.status = 'suspended'
+	UNION ALL SELECT 6, 'no_legal_name', partner_id, accounts, net FROM paid
+		JOIN partners p ON p.id = partner_id WHERE p.legal_name = ''
 )
-SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number AS count, CAST(f.amount AS bigint) AS amount_minor FROM found f JOIN partners p ON p.id = f.partner_id
+SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number AS count, CAST(f.amount AS bigint) AS amount_minor
+FROM found f JOIN partners p ON p.id = f.partner_id
 ORDER BY f.position, abs(f.amount) DESC, p.slug`
 
 // Exceptions returns the exceptions of a prepared run, those with the largest amounts of each kind first.

@@ -31,7 +31,8 @@ func TestExceptions(t *testing.T) {
 	adjust := func(account uuid.UUID, minor int64) {
 		t.Helper()
 		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{
-			ID: tr.NewAdjustmentID(), Account: account, Amount: money.Amount{Minor: minor, Currency: money.GBP}, Reason: "set-up fee",
+			ID: tr.NewAdjustmentID(), Account: account, Reason: "set-up fee",
+			Amount: money.Amount{Minor: minor, Currency: money.GBP},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +87,9 @@ func TestExceptions(t *testing.T) {
 	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	recorded := testkit.Value[string](t, tr.DB, `SELECT concat_ws(' ', after->>'late_returns', after->>'late_adjustments', after->>'open_returns',
-		after->>'owing_accounts', after->>'suspended_partner', after->>'no_legal_name') FROM audit_events WHERE action = 'payout_run.approve'`)
+	recorded := testkit.Value[string](t, tr.DB, `SELECT concat_ws(' ', after->>'late_returns', after->>'late_adjustments',
+			after->>'open_returns', after->>'owing_accounts', after->>'suspended_partner', after->>'no_legal_name')
+		FROM audit_events WHERE action = 'payout_run.approve'`)
 	if recorded != "1 2 1 1 1 1" {
 		t.Errorf("got counts %q in the audit event", recorded)
 	}

@@ -102,19 +102,19 @@ func (s *Service) CheckReturn(ctx context.Context, sc scope.Scope, lead uuid.UUI
 			return err
 		}
 		var returned int64
-		if err := tx.Model(&models.Return{}).Where("lead_id = ? AND state <> 'rejected'", lead).Count(&returned).Error; err != nil {
-			return err
+		err := tx.Model(&models.Return{}).Where("lead_id = ? AND state <> 'rejected'", lead).Count(&returned).Error
+		if err == nil && returned > 0 {
+			err = errReturned
 		}
-		if returned > 0 {
-			return errReturned
-		}
-		return nil
+		return err
 	})
 }
 
 // returnableLead returns a lead whose return can be requested, and its accrual. It delays the lead's
 // erasure. It does not check whether the lead already has a return.
-func (s *Service) returnableLead(tx *gorm.DB, sc scope.Scope, lead uuid.UUID, now time.Time) (l models.Lead, e models.LedgerEntry, err error) {
+func (s *Service) returnableLead(
+	tx *gorm.DB, sc scope.Scope, lead uuid.UUID, now time.Time,
+) (l models.Lead, e models.LedgerEntry, err error) {
 	if l, e, err = earnedBy(tx, sc, lead); err != nil {
 		return l, e, err
 	}
