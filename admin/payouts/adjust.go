@@ -1,9 +1,11 @@
 package payouts
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -31,7 +33,6 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 		Amount:       web.Short(f.Get("amount")),
 		Lead:         web.Short(f.Get("lead")),
 		Why:          f.Get("why"),
-		Currencies:   currencyOptions(f.Get("currency")),
 		Cancel:       "/payouts",
 		StepUp:       web.StepUp(k),
 		Errors:       mistakes,
@@ -64,7 +65,24 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 		}
 	}
 	v.Accounts = web.SelectOption(v.Accounts, f.Get("account"))
+	currency := f.Get("currency")
+	if currency == "" {
+		if currency, err = h.mainCurrency(k, p.ID); err != nil {
+			return err
+		}
+	}
+	v.Currencies = currencyOptions(currency)
 	return k.Show(status, view.Adjust(v))
+}
+
+// mainCurrency returns the currency in which the partner has the most ledger entries, or "" if it has none.
+func (h *Handlers) mainCurrency(k *web.Request, partner uuid.UUID) (code string, err error) {
+	sums, err := h.Payouts.Sums(k.R.Context(), k.Scope, payouts.Filter{Partner: partner})
+	if err != nil || len(sums) == 0 {
+		return "", err
+	}
+	most := slices.MaxFunc(sums, func(a, b payouts.Sum) int { return cmp.Compare(a.Entries, b.Entries) })
+	return most.Currency.String(), nil
 }
 
 func (h *Handlers) adjust(k *web.Request) error {

@@ -120,14 +120,17 @@ func TestAdjust(t *testing.T) {
 		c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	}
 	c.Get(t, "/payouts?account="+account).Expect(t, "the ledger", http.StatusOK, "−12.50<span", "set-up fee", "45.50<span")
-	form.Set("amount", "99")
+	form.Set("amount", "1,099.00")
 	p = c.Post(t, "/payouts/adjust", form)
-	p.Expect(t, "other values with the same form", http.StatusConflict, `data-errors="1"`, `value="99"`)
+	p.Expect(t, "other values with the same form", http.StatusConflict, `data-errors="1"`, `value="1,099.00"`)
 	form.Set("own", shownOwn.FindStringSubmatch(p.Body)[1])
 	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
-	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
-		t.Errorf("got adjustments %s, want -1250 9900", got)
+	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 109900" {
+		t.Errorf("got adjustments %s, want -1250 109900", got)
 	}
+	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'EUR', $3 FROM generate_series(1, 9) n`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
+	c.Get(t, "/payouts/adjust?partner=harbour-leads").Expect(t, "the partner's currency", http.StatusOK, `<option value="EUR" selected`)
 	c.CheckAuditLog(t)
 }
 
