@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -99,7 +100,7 @@ func looksLikeText(sample []byte) error {
 		return invalidFile("file_workbook", "This is a spreadsheet file. Save it as CSV UTF-8 and upload that file.")
 	case bytes.HasPrefix(sample, []byte("\xff\xfe")), bytes.HasPrefix(sample, []byte("\xfe\xff")), looksLikeUTF16(sample):
 		return invalidFile("file_utf16", "The file is in UTF-16. Save it as CSV UTF-8 and upload it again.")
-	case bytes.IndexByte(sample, 0) >= 0:
+	case bytes.IndexByte(sample, 0) >= 0, otherFormat.Match(sample):
 		return errBinary
 	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
 		return invalidFile("file_lines",
@@ -107,6 +108,10 @@ func looksLikeText(sample []byte) error {
 	}
 	return nil
 }
+
+// otherFormat matches the beginning of documents that are text, but not CSV: PDF, RTF, HTML and XML. Some
+// programs write such a document to a file whose name ends with .csv or .xls.
+var otherFormat = regexp.MustCompile(`(?i)^(\x{feff}|\s)*(%PDF-|\{\\rtf|<!doctype|<html|<table|<\?xml)`)
 
 var errBinary = invalidFile("file_binary", "This is not a CSV file. Save it as CSV UTF-8 and upload that file.")
 
