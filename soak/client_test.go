@@ -223,8 +223,8 @@ func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool
 	return a, payout, true, err
 }
 
-// overloaded is how long a post at least waits until a node gives up because the machine is too busy. The
-// whole time limit is leads.DeliverTimeout.
+// overloaded is the shortest time after which a 503 means that the machine is too busy. After a shorter
+// time, it means that the node does not accept posts.
 const overloaded = leads.DeliverTimeout / 2
 
 // store sends a post, and returns an error with the response if it stores no lead. Like a partner, it

@@ -32,32 +32,26 @@ func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (mode
 // idFilter returns the id in a filter. For an id that is not valid, it returns uuid.Max, which
 // matches no rows.
 func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
+	return parseFilter(q, name, func(text string) (uuid.UUID, error) { return id.Parse(kind, text) })
+}
+
+// leadFilter is like idFilter for a lead. The filter can also contain a transactionId.
+func leadFilter(q url.Values, name string) uuid.UUID { return parseFilter(q, name, quote.ParseLead) }
+
+func parseFilter(q url.Values, name string, parse func(string) (uuid.UUID, error)) uuid.UUID {
 	text := strings.TrimSpace(q.Get(name))
 	if text == "" {
 		return uuid.Nil
 	}
-	object, err := id.Parse(kind, text)
+	object, err := parse(text)
 	if err != nil {
 		return uuid.Max
 	}
 	return object
 }
 
-// notALead means that a text is not the ID of a lead.
+// notALead is the message for a text that is not the ID of a lead.
 const notALead = "Enter a leadId, which starts with ld_, or a transactionId, which starts with tx_."
-
-// leadFilter is like idFilter, but the filter can also contain a transactionId.
-func leadFilter(q url.Values, name string) uuid.UUID {
-	text := strings.TrimSpace(q.Get(name))
-	if text == "" {
-		return uuid.Nil
-	}
-	lead, err := quote.ParseLead(text)
-	if err != nil {
-		return uuid.Max
-	}
-	return lead
-}
 
 // cursor returns the row id in a query parameter. A page of rows starts just after this row, or ends
 // just before it. If the id is not valid, cursor returns uuid.Nil, which selects the first page.

@@ -49,14 +49,21 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 		return k.Show(status, view.ReturnNew(v))
 	}
 	// Say at once that the lead cannot be returned, not after the user has filled in the form.
-	if rejected := apperr.As(h.Payouts.CheckReturn(k.R.Context(), k.Scope, object)); rejected != nil {
-		status, v.Earned = http.StatusUnprocessableEntity, nil
-		v.Errors = ui.Errors{{Field: "lead", Code: rejected.Reason, Message: rejected.Message}}
-		if rejected.Code == apperr.NotFound {
-			v.Errors[0].Message = noPaidLead
-		}
+	err = h.Payouts.CheckReturn(k.R.Context(), k.Scope, object)
+	if err == nil {
+		return k.Show(status, view.ReturnNew(v))
 	}
-	return k.Show(status, view.ReturnNew(v))
+	rejected := apperr.As(err)
+	switch {
+	case rejected != nil && rejected.Code == apperr.NotFound:
+		v.Errors = ui.Errors{{Field: "lead", Message: noPaidLead}}
+	case rejected != nil && rejected.Code == apperr.Conflict:
+		v.Errors = ui.Errors{{Field: "lead", Code: rejected.Reason, Message: rejected.Message}}
+	default:
+		return err
+	}
+	v.Earned = nil
+	return k.Show(http.StatusUnprocessableEntity, view.ReturnNew(v))
 }
 
 func (h *Handlers) requestReturn(k *web.Request) error {

@@ -37,7 +37,8 @@ func (h *Handlers) runExceptions(k *web.Request, r models.PayoutRun) (v view.Exc
 
 // exceptionURL returns the URL of the page that shows the exception's returns, adjustments or accounts.
 func exceptionURL(r models.PayoutRun, e payouts.Exception) string {
-	entries := ledgerURL(e.PartnerID, e.Partner, models.PlatformIDs.Account) + "&open=1&currency=" + r.Currency + "&kind="
+	entries := ledgerURL(e.PartnerID, e.Partner, models.PlatformIDs.Account) +
+		"&open=1&currency=" + r.Currency + "&kind="
 	switch e.Kind {
 	case payouts.LateReturns:
 		return entries + string(models.EntryReturn)

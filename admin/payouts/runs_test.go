@@ -116,15 +116,12 @@ func TestRunShowsExceptions(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	fay := c.SignInAnotherUser(t, "fay@example.com")
-	cutoff := c.Time.Now().Format(payoutpages.CutoffForm)
-	prepare := func() (at string) {
-		t.Helper()
-		at = c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {cutoff}, "minimum": {"0"}}).Location()
-		testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
-		return at
-	}
 	c.RunJobs(t)
-	at := prepare()
+	cutoff := c.Time.Now().Format(payoutpages.CutoffForm)
+	form := url.Values{"currency": {"GBP"}, "cutoff": {cutoff}, "minimum": {"0"}}
+	at := c.Post(t, "/payouts/runs/new", form).Location()
+	testkit.Eventually(t, time.Minute, "the run is prepared",
+		func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	if p := fay.Get(t, at); strings.Contains(p.Body, "data-exception") {
 		t.Errorf("a run without exceptions lists some: %s", p.Text())
 	}

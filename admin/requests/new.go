@@ -80,8 +80,8 @@ func (h *Handlers) create(k *web.Request) error {
 
 const noLeadIDs = "Enter leadIds, which start with ld_, or transactionIds, which start with tx_."
 
-// leadIDs parses leadIds and transactionIds that are separated by spaces, commas or line breaks. It returns an Invalid error at the
-// field leads.
+// leadIDs parses leadIds and transactionIds that are separated by spaces, commas or line breaks. It returns
+// an Invalid error at the field leads.
 func leadIDs(text string) (ids []uuid.UUID, err error) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == ',' || r == ';' }) {
 		lead, err := quote.ParseLead(word)

@@ -285,7 +285,8 @@ func list[C ~string](all privacy.Choices[C]) string {
 func leadArg(text string) (uuid.UUID, error) {
 	lead, err := quote.ParseLead(text)
 	if err != nil {
-		return lead, usageError{errors.New("not a lead ID: enter a leadId, which starts with ld_, or a transactionId, which starts with tx_")}
+		return lead, usageError{errors.New(
+			"not a lead ID: enter a leadId, which starts with ld_, or a transactionId, which starts with tx_")}
 	}
 	return lead, nil
 }

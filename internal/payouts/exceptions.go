@@ -56,7 +56,8 @@ WITH paid AS MATERIALIZED (
 	UNION ALL SELECT 6, 'no_legal_name', partner_id, accounts, net FROM paid
 		JOIN partners p ON p.id = partner_id WHERE p.legal_name = ''
 )
-SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number AS count, CAST(f.amount AS bigint) AS amount_minor
+SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number AS count,
+	CAST(f.amount AS bigint) AS amount_minor
 FROM found f JOIN partners p ON p.id = f.partner_id
 ORDER BY f.position, abs(f.amount) DESC, p.slug`
 
@@ -71,7 +72,8 @@ func (s *Service) Exceptions(ctx context.Context, sc scope.Scope, r models.Payou
 }
 
 func exceptionsOf(tx *gorm.DB, r models.PayoutRun) (all []Exception, err error) {
-	err = tx.Raw(exceptionsSQL, map[string]any{"run": r.ID, "currency": r.Currency, "cutoff": r.Cutoff}).Scan(&all).Error
+	run := map[string]any{"run": r.ID, "currency": r.Currency, "cutoff": r.Cutoff}
+	err = tx.Raw(exceptionsSQL, run).Scan(&all).Error
 	return all, err
 }
 

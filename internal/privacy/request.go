@@ -153,7 +153,8 @@ var (
 	errSameUser  = apperr.New(apperr.Forbidden, "same_person",
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errCommandIdentity = apperr.New(apperr.Forbidden, "identity_by_command",
-		"The identity check was recorded on the command line, which does not name a user. Record it again in the console. Another user must then do this (setting privacy.require_approval).")
+		"The identity check was recorded on the command line, which does not name a user. "+
+			"Record it again in the console. Another user must then do this (setting privacy.require_approval).")
 	errWrongKind     = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
 	errLeadsFound    = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
 	errAlreadyErased = apperr.New(apperr.Conflict, "already_erased", "All leads of this request have already been erased, or are being erased. Close the request, and inform the consumer.")

@@ -316,11 +316,9 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 				return invalid("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
 			}
 		}
-		if err := tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{}).Error; err != nil {
+		err = tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{}).Error
+		if err != nil || !s.settings.RequireApproval {
 			return err
-		}
-		if !s.settings.RequireApproval {
-			return nil
 		}
 		return tx.Model(&models.PrivacyRequest{ID: request}).Updates(noIdentity).Error
 	})
