@@ -73,6 +73,40 @@ func (r Rule) Selector() string {
 	return strings.Join(parts, ", ")
 }
 
+// Effects describes what the rule sets, such as "base price: 45.60 GBP" and "× 1.5".
+func (r Rule) Effects() (texts []string) {
+	for _, set := range []struct {
+		name    string
+		amounts Amounts
+	}{{"base price", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
+		if text := set.amounts.String(); text != "" {
+			texts = append(texts, set.name+": "+text)
+		}
+	}
+	if r.Multiplier != 0 {
+		texts = append(texts, "× "+FormatMultiplier(r.Multiplier))
+	}
+	switch r.Exclude {
+	case ExcludeUnset:
+	case ExcludeTrue:
+		texts = append(texts, "excluded")
+	case ExcludeFalse:
+		texts = append(texts, "not excluded (overrides broader rules)")
+	}
+	return texts
+}
+
+// String formats the amounts, such as "45.60 GBP, 52.00 EUR".
+func (a Amounts) String() string {
+	var texts []string
+	for _, c := range money.Currencies {
+		if a[c] != 0 {
+			texts = append(texts, money.Amount{Minor: a[c], Currency: c}.String())
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
 // SetsNothing reports whether the rule has no effect.
 func (r Rule) SetsNothing() bool {
 	return r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 &&

@@ -40,7 +40,7 @@ func (h *Handlers) showMergeConflicts(k *web.Request, conflicts []ratecard.Confl
 	for _, one := range conflicts {
 		row := view.MergeConflict{Target: one.Target.String(), Yours: "removed"}
 		if one.Yours != nil {
-			row.Yours = strings.Join(effectTexts(*one.Yours), ", ")
+			row.Yours = strings.Join(one.Yours.Effects(), ", ")
 		}
 		v.Conflicts = append(v.Conflicts, row)
 	}

@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -54,7 +52,7 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 		row := view.RuleRow{
 			Number:   i + 1,
 			Selector: rule.Selector(),
-			Effects:  effectTexts(rule),
+			Effects:  rule.Effects(),
 			Note:     rule.Note,
 			Problems: wrong[i],
 		}
@@ -92,38 +90,6 @@ func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow
 	}
 	p.Count = count
 	return shown, p
-}
-
-func effectTexts(r pricingrules.Rule) (words []string) {
-	for _, one := range []struct {
-		name    string
-		amounts pricingrules.Amounts
-	}{{"base price", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
-		if text := amountText(one.amounts); text != "" {
-			words = append(words, one.name+": "+text)
-		}
-	}
-	if r.Multiplier != 0 {
-		words = append(words, "× "+pricingrules.FormatMultiplier(r.Multiplier))
-	}
-	switch r.Exclude {
-	case pricingrules.ExcludeUnset:
-	case pricingrules.ExcludeTrue:
-		words = append(words, "excluded")
-	case pricingrules.ExcludeFalse:
-		words = append(words, "not excluded (overrides broader rules)")
-	}
-	return words
-}
-
-func amountText(a pricingrules.Amounts) string {
-	var words []string
-	for _, c := range money.Currencies {
-		if a[c] != 0 {
-			words = append(words, money.Amount{Minor: a[c], Currency: c}.String())
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 func (h *Handlers) position(k *web.Request) (int, bool) {

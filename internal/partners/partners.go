@@ -192,18 +192,8 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 // ByIDs returns the partners with the given ids in one query. Unlike Find, it also finds the
 // platform partner.
 func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	var all []models.Partner
-	if err := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id IN ?", ids).Find(&all).Error; err != nil {
-		return nil, postgres.Translate(err)
-	}
-	found := make(map[uuid.UUID]models.Partner, len(all))
-	for _, p := range all {
-		found[p.ID] = p
-	}
-	return found, nil
+	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id")
+	return postgres.ByIDs(q, ids, func(p models.Partner) uuid.UUID { return p.ID })
 }
 
 func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {

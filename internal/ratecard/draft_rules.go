@@ -3,6 +3,7 @@ package ratecard
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -153,6 +154,23 @@ func (s *draftRules) diff(next *draftRules) (p patch) {
 		}
 	}
 	return p
+}
+
+// maxAuditedRules is the maximum number of rules in the audit event of an edit. The edit itself contains all.
+const maxAuditedRules = 20
+
+// effects describes what the changed rules set before and after the edit, by the selector of the rule.
+func (p patch) effects() (before, after map[string]any) {
+	before, after = map[string]any{}, map[string]any{}
+	for _, c := range p[:min(len(p), maxAuditedRules)] {
+		if c.Was != nil {
+			before[c.Was.Selector()] = strings.Join(c.Was.Effects(), ", ")
+		}
+		if c.Is != nil {
+			after[c.Is.Selector()] = strings.Join(c.Is.Effects(), ", ")
+		}
+	}
+	return before, after
 }
 
 func (p patch) inverse() patch {

@@ -59,6 +59,11 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
+// ByIDs reads the drafts and versions with the given ids.
+func (s *Service) ByIDs(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]models.RateCard, error) {
+	return postgres.ByIDs(s.db.Gorm.WithContext(ctx), ids, func(c models.RateCard) uuid.UUID { return c.ID })
+}
+
 // CreateDraft creates a draft with the rules of an existing version. The parameter from is the number
 // of this version, or 0 for the current one. In both cases, the draft is based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {

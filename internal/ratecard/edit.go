@@ -96,8 +96,11 @@ func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, column
 	return s.set(tx, &had, columns)
 }
 
+// auditEdit records an edit with the old and new effects of the rules that it changed.
 func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p patch) error {
-	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
+	before, after := p.effects()
+	after["edit"], after["changed_rules"] = what, len(p)
+	return s.auditChange(tx, "pricing.edit", card, before, after)
 }
 
 // SetBase changes a target's own base price. The parameter was is the old base price, and the parameter
@@ -319,6 +322,6 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"what": last.Summary, "rules": last.Rules})
+		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"edit": last.Summary, "changed_rules": last.Rules})
 	})
 }
