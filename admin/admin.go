@@ -78,7 +78,7 @@ type Options struct {
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
-		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Readable: o.Privacy.CheckReadable,
+		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Prices: o.Prices, Readable: o.Privacy.CheckReadable,
 		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients,
 	}, Routes(o))
 }

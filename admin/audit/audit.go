@@ -35,27 +35,6 @@ var actionFilters = []ui.Option{
 	{Value: "console.", Label: "Rejected requests"},
 }
 
-var objectKinds = []ui.Option{
-	{Value: "staff", Label: "User"},
-	{Value: "partner", Label: "Partner"},
-	{Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"},
-	{Value: "rate_card", Label: "Rate card"},
-	{Value: "lead", Label: "Lead"},
-	{Value: "privacy_request", Label: "Privacy request"},
-	{Value: "disclosure", Label: "Disclosure text"},
-	{Value: "note", Label: "Note"},
-	{Value: "payout_run", Label: "Payout run"},
-	{Value: "return", Label: "Return"},
-	{Value: "adjustment", Label: "Adjustment"},
-	{Value: "ledger", Label: "Ledger"},
-	{Value: "export", Label: "Export"},
-	{Value: "reconciliation", Label: "Reconciliation"},
-	{Value: "keys", Label: "Keys"},
-	{Value: "route", Label: "Page"},
-	{Value: "audit", Label: "Audit log"},
-}
-
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, http.StatusOK, nil) }
 
 // auditFind searches the filtered events. The text is in the form, because it can be a consumer's name, which must not
@@ -79,6 +58,10 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 			return err
 		}
 	}
+	rows, err := web.AuditRows(k, found.Events)
+	if err != nil {
+		return err
+	}
 	v := ui.AuditListView{
 		Shell:   k.Shell("Audit log"),
 		Text:    web.Short(f.Text),
@@ -89,7 +72,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 		From:    q.Get("from"),
 		To:      q.Get("to"),
 		Actions: web.SelectOption(actionFilters, q.Get("action")),
-		Kinds:   web.SelectOption(objectKinds, q.Get("kind")),
+		Kinds:   web.SelectOption(web.AuditObjects(), q.Get("kind")),
 		Outcomes: web.SelectOption([]ui.Option{
 			{Value: "done", Label: "Done"},
 			{Value: "rejected", Label: "Rejected"},
@@ -99,7 +82,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 			ClearURL: "/audit",
 			Hidden:   web.HiddenEvents(k),
 		},
-		Events: web.AuditRows(k, found.Events),
+		Events: rows,
 		Pager:  web.AuditPager("/audit", q, found),
 		Chain:  chain,
 	}

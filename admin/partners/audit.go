@@ -26,6 +26,9 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	v.State.Hidden = web.HiddenEvents(k)
-	v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(head.URL, q, found)
+	v.Pager = web.AuditPager(head.URL, q, found)
+	if v.Events, err = web.AuditRows(k, found.Events); err != nil {
+		return err
+	}
 	return k.Show(http.StatusOK, view.PartnerAudit(v))
 }

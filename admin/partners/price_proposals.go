@@ -1,6 +1,7 @@
 package partners
 
 import (
+	"cmp"
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -33,7 +34,7 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 		"exclusions": "Exclusions",
 	}
 	for _, c := range waiting.Changes(own) {
-		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
+		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: cmp.Or(c.Before, "none"), After: cmp.Or(c.After, "none")})
 	}
 	return v, nil
 }

@@ -94,6 +94,7 @@ func (h *Handlers) versionAudit(k *web.Request, v *view.VersionView) error {
 	if err != nil {
 		return err
 	}
-	v.Events, v.AuditURL = web.AuditRows(k, found.Events), "/audit?kind=rate_card&object="+v.ID
-	return nil
+	v.AuditURL = "/audit?kind=rate_card&object=" + v.ID
+	v.Events, err = web.AuditRows(k, found.Events)
+	return err
 }

@@ -138,7 +138,9 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 			return err
 		}
 		v.State.Hidden = web.HiddenEvents(k)
-		v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(v.URL, q, found)
+		v.Pager = web.AuditPager(v.URL, q, found)
+		v.Events, err = web.AuditRows(k, found.Events)
+		return err
 	default:
 		v.Tab = "roles"
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,11 @@ import (
 
 // AuditRows returns the table rows for audit events. An event links to its object if the user may
 // see that object. Only users who may view staff see the IP addresses.
-func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
+func AuditRows(k *Request, events []models.AuditEvent) ([]ui.AuditRow, error) {
+	names, err := namesOf(k, events)
+	if err != nil {
+		return nil, err
+	}
 	rows := make([]ui.AuditRow, len(events))
 	showAddress := k.May(ReadStaff)
 	for i, e := range events {
@@ -23,8 +28,8 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 			Role:      strings.ReplaceAll(e.Role, "_", " "),
 			Action:    actionLabel(e.Action),
 			Code:      e.Action,
-			Kind:      kindLabel(e.ObjectKind),
 			Object:    e.ObjectID,
+			Name:      names.of(k, e),
 			Outcome:   string(e.Outcome),
 			Reason:    e.Reason,
 			RequestID: e.RequestID,
@@ -33,26 +38,14 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 		if showAddress {
 			rows[i].Address = e.Address
 		}
-		switch {
-		case e.ObjectKind == "staff" && e.ObjectID != "" && k.May(ReadStaff):
-			rows[i].ObjectURL = "/staff/" + e.ObjectID
-		case e.ObjectKind == "rate_card" && e.ObjectID != "" && k.May(ReadPricing):
-			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
-		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.MayAt(ReadReconciliation, *e.PartnerID):
-			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
-		case e.ObjectKind == "privacy_request" && k.May(ReadRequests):
-			rows[i].ObjectURL = "/privacy/requests/" + e.ObjectID
-		case e.ObjectKind == "disclosure" && e.PartnerID != nil && k.MayAt(ReadDisclosures, *e.PartnerID):
-			rows[i].ObjectURL = "/privacy/disclosures/" + e.ObjectID
-		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.MayForAllPartners(ReadPayouts):
-			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
-		case e.ObjectKind == "return" && e.PartnerID != nil && k.MayAt(ReadPayouts, *e.PartnerID):
-			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
-		case e.PartnerID != nil:
-			rows[i].ObjectURL = PartnerLink(k, *e.PartnerID, "").URL
+		if o := objectOf(e.ObjectKind); e.ObjectID != "" {
+			rows[i].Kind = o.label
+			if o.url != nil {
+				rows[i].ObjectURL = o.url(k, e)
+			}
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // areaLabels complete the sentence "Events about … are not shown".
@@ -82,19 +75,6 @@ func HiddenEvents(k *Request) string {
 		labels[i] = areaLabels[area]
 	}
 	return "Events about " + enumerate(labels, "and") + " are not shown, because your roles do not allow you to view them."
-}
-
-// kindLabel formats the kind of an object as a label: "rate_card" is "rate card".
-func kindLabel(kind string) string {
-	switch kind {
-	case "staff":
-		return "user"
-	case "route":
-		return "page"
-	case "disclosure":
-		return "disclosure text"
-	}
-	return strings.ReplaceAll(kind, "_", " ")
 }
 
 // actionLabels are the labels of the actions that actionLabel would not format well.
@@ -191,22 +171,19 @@ func actionLabel(action string) string {
 	return strings.ReplaceAll(strings.TrimSpace(verb+" "+object), "_", " ")
 }
 
-// Changes returns the changed fields of an event, sorted by name.
+// Changes returns the changed fields of an event, sorted by name. The text for an empty value is "none". A field that
+// did not exist before has no old value.
 func Changes(before, after *string) (all []ui.Change) {
 	was, is := Fields(before), Fields(after)
-	names := map[string]bool{}
-	for name := range was {
-		names[name] = true
-	}
-	for name := range is {
-		names[name] = true
-	}
+	names := map[string]any{}
+	maps.Copy(names, was)
+	maps.Copy(names, is)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, ui.Change{
-			Name:   strings.ReplaceAll(name, "_", " "),
-			Before: FieldText(was, name),
-			After:  FieldText(is, name),
-		})
+		c := ui.Change{Name: strings.ReplaceAll(name, "_", " "), After: cmp.Or(FieldText(is, name), "none")}
+		if _, existed := was[name]; existed {
+			c.Before = cmp.Or(FieldText(was, name), "none")
+		}
+		all = append(all, c)
 	}
 	return all
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 )
@@ -32,7 +33,8 @@ type Options struct {
 	Access      *snapshot.Holder[authz.Access]
 	Staff       *staff.Service
 	Audit       *audit.Log
-	Partners    *partners.Service           // for the slugs of partners
+	Partners    *partners.Service           // for the names of partners
+	Prices      *ratecard.Service           // for the titles of drafts
 	Readable    func(context.Context) error // the reason why erasable data is hidden, or nil
 	AccessLog   *httpserver.AccessLog       // nil disables it
 	Metrics     *httpserver.Metrics

@@ -288,6 +288,11 @@ func (s *Service) List(ctx context.Context) ([]Member, error) {
 	return people, nil
 }
 
+// ByIDs reads the users with the given ids.
+func (s *Service) ByIDs(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]models.Staff, error) {
+	return postgres.ByIDs(s.db.Gorm.WithContext(ctx), ids, func(p models.Staff) uuid.UUID { return p.ID })
+}
+
 // Find returns the user with the given email address or ID.
 func (s *Service) Find(ctx context.Context, emailOrID string) (Member, error) {
 	people, err := s.List(ctx)
