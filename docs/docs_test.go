@@ -268,3 +268,37 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestArchitectureListsFolders checks that the layout, the diagram and the table in architecture.md contain each area of
+// the console, and that the table contains each internal package.
+func TestArchitectureListsFolders(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(filepath.Join("explanation", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(content), "## The layout")
+	layout, rest, _ := strings.Cut(rest, "```mermaid")
+	diagram, rest, _ := strings.Cut(rest, "## Folders")
+	table, _, _ := strings.Cut(rest, "\n## ")
+	lists := func(text, name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
+	for parent, parts := range map[string]map[string]string{
+		"admin":    {"layout": layout, "diagram": diagram, "table": table},
+		"internal": {"table": table},
+	} {
+		folders, err := os.ReadDir(filepath.Join(root, parent))
+		if err != nil || len(folders) < 10 {
+			t.Fatal(len(folders), err)
+		}
+		for _, folder := range folders {
+			if !folder.IsDir() || slices.Contains([]string{"assets", "admintest", "testdata"}, folder.Name()) {
+				continue
+			}
+			for part, text := range parts {
+				if !lists(text, folder.Name()) {
+					t.Errorf("the %s in architecture.md does not contain %s/%s", part, parent, folder.Name())
+				}
+			}
+		}
+	}
+}

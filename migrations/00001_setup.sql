@@ -2,7 +2,7 @@
 -- that reject changes, and partitions.
 --
 -- Two roles use the database. pingpost_owner owns everything and applies migrations. pingpost_app is
--- the service's role. It owns nothing, and 00013_rights.sql lists everything it may do.
+-- the service's role. It owns nothing. 00013_rights.sql and later migrations grant what it may do.
 
 -- +goose Up
 -- +goose StatementBegin

@@ -103,7 +103,7 @@ CREATE TABLE lead_checks (
 );
 COMMENT ON TABLE lead_checks IS 'The time up to which leads were checked for missing rows. The table has one row.';
 
--- Sandbox leads are deleted after 7 days (decision 25). All other leads and consents are permanent.
+-- Sandbox leads are deleted after retention.sandbox_days (decision 25). Other leads and consents are never deleted.
 CREATE TRIGGER leads_stay BEFORE DELETE ON leads FOR EACH ROW WHEN (NOT OLD.sandbox) EXECUTE FUNCTION reject_change();
 CREATE TRIGGER consents_stay BEFORE DELETE ON consents FOR EACH ROW WHEN (NOT OLD.sandbox) EXECUTE FUNCTION reject_change();
 CREATE TRIGGER consents_unchanged BEFORE UPDATE ON consents FOR EACH ROW EXECUTE FUNCTION reject_change();

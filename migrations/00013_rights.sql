@@ -1,4 +1,4 @@
--- Everything that pingpost_app, the service's role, may do. It owns nothing, and can grant nothing.
+-- What pingpost_app, the service's role, may do with the tables of the migrations before this one. It owns nothing, and can grant nothing.
 
 -- +goose Up
 -- +goose StatementBegin

@@ -164,7 +164,7 @@ func TestTutorials(t *testing.T) {
 		Payout   float64 `json:"payout"`
 	}) {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(r.dir, file))
+		text, err := os.ReadFile(filepath.Join(r.dir, "tmp", "tutorial", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,12 @@ func TestTutorials(t *testing.T) {
 		t.Errorf("erase-contact-data.md printed %s", out)
 	}
 
-	r.follow(t, "tutorials/onboard-a-partner.md")
+	r.dir = filepath.Join(r.dir, "tmp", "tutorial")
+	r.follow(t, "tutorials/onboard-a-partner.md", "BASE_URL="+p.APIURL+"/p/northgate")
+	p.until(t, "northgate gets a price", func() bool {
+		ping := `{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`
+		return strings.Contains(shell(t, "curl -sS "+p.APIURL+"/p/northgate/api/lead/ping -d '"+ping+"'"), `"accepted":true`)
+	})
 	if got := p.partnerStatus(t, "northgate"); got != "approved" {
 		t.Errorf("partner northgate is %s, want approved", got)
 	}
@@ -232,11 +237,24 @@ func TestHowToGuides(t *testing.T) {
 	if out := r.follow(t, "how-to/manage-staff.md"); !strings.Contains(out, "/invite/") || !strings.Contains(out, "grace@example.com") {
 		t.Errorf("manage-staff.md printed %s", out)
 	}
-	r.follow(t, "how-to/manage-partners.md")
+	if out := r.follow(t, "how-to/manage-partners.md"); !strings.Contains(out, "harbour-test") || strings.Count(out, "sk_") < 2 {
+		t.Errorf("manage-partners.md printed %s", out)
+	}
 	if got := p.partnerStatus(t, "harbour-leads"); got != "approved" {
 		t.Errorf("partner harbour-leads is %s, want approved", got)
 	}
-	r.follow(t, "how-to/change-prices.md")
+	changed := 0
+	for line := range strings.Lines(r.follow(t, "how-to/change-prices.md")) {
+		switch cell, _, isChange := strings.Cut(line, "→"); {
+		case strings.HasPrefix(cell, "wedding-dj/"):
+			changed++
+		case isChange && !strings.HasPrefix(cell, "plumber/GB/"): // the price that is changed first
+			t.Errorf("change-prices.md changes %s", line)
+		}
+	}
+	if changed < 15 {
+		t.Errorf("change-prices.md changes %d prices of wedding DJs, want at least 15", changed)
+	}
 	p.until(t, "the node uses the new prices", func() bool {
 		return strings.Contains(shell(t, "curl -fsS "+p.OpsURL+"/metrics"), "pingpost_rate_card_version 4\n")
 	})
