@@ -1,7 +1,11 @@
 package admin_test
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -240,4 +245,34 @@ func TestWithoutDatabase(t *testing.T) {
 		!slices.Contains(p.Values("data-empty"), "failed") || !strings.Contains(p.Body, `<a class="button button-" href="/">`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
+}
+
+// TestPageThatTheUserLeft checks that a page that the user left while it was loading is not logged as an error.
+func TestPageThatTheUserLeft(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	at, err := url.Parse(h.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log, access bytes.Buffer
+	o := h.Options
+	o.Log, o.AccessLog = slog.New(slog.NewTextHandler(&log, nil)), httpserver.NewAccessLog(&access, true)
+	console, err := admin.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/staff", nil)
+	for _, cookie := range b.Jar.Cookies(at) {
+		r.AddCookie(cookie)
+	}
+	defer func() {
+		if recover() != http.ErrAbortHandler || log.Len() > 0 || !strings.Contains(access.String(), "status=499 outcome=aborted") {
+			t.Errorf("logged %s%s", &log, &access)
+		}
+	}()
+	console.ServeHTTP(httptest.NewRecorder(), r)
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -54,7 +55,11 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 		defer cancel()
 		k.R = k.R.WithContext(ctx)
 		k.R.Body = http.MaxBytesReader(k.W, k.R.Body, max(MaxForm, rt.Limit))
-		if err := k.answer(); err != nil {
+		err := k.answer()
+		if err != nil && errors.Is(g.Request.Context().Err(), context.Canceled) { // the user has left the page
+			return http.ErrAbortHandler
+		}
+		if err != nil {
 			k.fail(err)
 		}
 		return nil

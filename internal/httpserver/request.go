@@ -55,6 +55,10 @@ var ErrPanic = apperr.New(apperr.Internal, "panic",
 
 const outcomeAborted = "aborted"
 
+// statusClientClosed is logged and counted if the client disconnected before the response. HTTP has no status for that,
+// so this is the one that nginx logs.
+const statusClientClosed = 499
+
 var records = sync.Pool{New: func() any {
 	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
@@ -80,6 +84,9 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 		case err == nil:
 		case errors.Is(err, http.ErrAbortHandler):
 			rec.Outcome = outcomeAborted
+			if !c.Writer.Written() {
+				c.Status(statusClientClosed)
+			}
 		default:
 			l.Reject(c, rec, err)
 		}
