@@ -83,6 +83,7 @@ pricing:
   require_approval: false
 payouts:
   return_days: 30
+  approval_limits: {"AUD": 500, "CAD": 500, "EUR": 500, "GBP": 500, "USD": 500}
 privacy:
   reveals_per_day: 50
   lookups_per_day: 200

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/pingpost/pingpost/internal/iso3166"
+	"github.com/pingpost/pingpost/internal/money"
 )
 
 // field connects a setting with a struct field. Each section lists its fields in code. A decoder that
@@ -81,33 +82,49 @@ func whole(name string, at *int) field {
 
 // daysByCountry is a map from two-letter country codes to numbers of days.
 func daysByCountry(name string, at *map[string]int) field {
+	return numbersByKey(name, at, "two-letter country codes in upper case, each with a number of days, such as GB=365",
+		func(code string) (string, bool) { return iso3166.Country(code), countryCode.MatchString(code) })
+}
+
+// amountsByCurrency is a map from currency codes to whole amounts.
+func amountsByCurrency(name string, at *map[string]int) field {
+	return numbersByKey(name, at, "currency codes, each with a whole amount, such as GBP=500",
+		func(code string) (string, bool) {
+			c, err := money.ParseCurrency(code)
+			return c.String(), err == nil
+		})
+}
+
+// numbersByKey is a map to numbers. The function parse returns a key in its standard form, and whether it is valid.
+// The parameter form describes the keys and numbers.
+func numbersByKey(name string, at *map[string]int, form string, parse func(key string) (string, bool)) field {
 	return field{
 		name:  name,
 		keyed: true,
 		set: func(given any) error {
-			var days map[string]int
+			var numbers map[string]int
 			for _, item := range split(given) {
-				country, text, _ := strings.Cut(item, "=")
+				key, text, _ := strings.Cut(item, "=")
 				n, err := strconv.Atoi(text)
-				if err != nil || !countryCode.MatchString(country) {
-					return errors.New("must consist of two-letter country codes in upper case, each with a number of days, such as GB=365")
+				key, valid := parse(key)
+				if err != nil || !valid {
+					return errors.New("must consist of " + form)
 				}
-				country = iso3166.Country(country)
-				if _, twice := days[country]; twice {
-					return errors.New("contains a country twice")
+				if _, twice := numbers[key]; twice {
+					return errors.New("contains a code twice")
 				}
-				if days == nil {
-					days = make(map[string]int)
+				if numbers == nil {
+					numbers = make(map[string]int)
 				}
-				days[country] = n
+				numbers[key] = n
 			}
-			*at = days
+			*at = numbers
 			return nil
 		},
 		show: func() string {
 			items := make([]string, 0, len(*at))
-			for _, country := range slices.Sorted(maps.Keys(*at)) {
-				items = append(items, fmt.Sprintf("%s: %d", quoted(country), (*at)[country]))
+			for _, key := range slices.Sorted(maps.Keys(*at)) {
+				items = append(items, fmt.Sprintf("%s: %d", quoted(key), (*at)[key]))
 			}
 			return "{" + strings.Join(items, ", ") + "}"
 		},
