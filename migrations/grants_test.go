@@ -65,6 +65,7 @@ var granted = map[string]string{
 	"jobs":                       "SELECT INSERT DELETE",
 	"files":                      "SELECT INSERT DELETE",
 	"file_parts":                 "SELECT INSERT DELETE",
+	"adjustments":                "SELECT INSERT",
 	"returns":                    "SELECT INSERT",
 	"payout_runs":                "SELECT INSERT",
 	"payout_run_entries":         "SELECT INSERT",
@@ -124,7 +125,8 @@ var updatable = map[string]string{
 
 	"jobs":            "state phase done total failure attempt river_job_id started_at heartbeat_at ended_at",
 	"files":           "complete size sha256",
-	"returns":         "state decided_by decided_at decision_note row_version",
+	"adjustments":     "reason state decided_by decider_id decided_at decision_note",
+	"returns":         "state decided_by decided_at decision_note row_version decider_id",
 	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference cancel_reason row_version",
 	"exports":         "file_id rows",
 	"evidence_keys":   "sealed retired_at revoked_at",
@@ -322,7 +324,7 @@ func TestOwnerFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(callable)
-	if want := []string{"analyze_partitions", "create_partitions", "delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "erase_leads", "redact_ledger_note", "redact_resolution", "redact_return", "release_payout_run"}; !slices.Equal(callable, want) {
+	if want := []string{"analyze_partitions", "create_partitions", "delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "erase_leads", "redact_adjustment", "redact_ledger_note", "redact_resolution", "redact_return", "release_payout_run"}; !slices.Equal(callable, want) {
 		t.Errorf("the service may call functions %v, want %v", callable, want)
 	}
 }

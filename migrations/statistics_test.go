@@ -34,7 +34,7 @@ func TestNoStatisticsAboutPersonalData(t *testing.T) {
 	}
 	for _, column := range []string{
 		"leads.postcode", "leads.quoted_postcode", "leads.transaction_id", "leads.ciphertext", "leads.partner_reference", "leads.sub_id", "lead_keys.wrapped_key", "lead_keys.salt",
-		"consents.form_cert_url", "consents.third_party_lead_id", "disclosures.text", "pings.postcode", "pings.budget", "returns.evidence",
+		"consents.form_cert_url", "consents.third_party_lead_id", "disclosures.text", "pings.postcode", "pings.budget", "returns.evidence", "adjustments.reason", "adjustments.decision_note",
 		"ledger_notes.note", "lead_reveals.note", "reconciliation_resolutions.note", "privacy_requests.outcome_note", "privacy_request_leads.exception_note",
 		"privacy_request_notices.note",
 	} {

@@ -85,11 +85,43 @@ type Return struct {
 	Evidence     string
 	State        ReturnState `gorm:"default:open"`
 	RequestedBy  string
+	RequesterID  *uuid.UUID // nil if it was requested before requests had this ID
 	RequestedAt  time.Time
 	DecidedBy    string
+	DeciderID    *uuid.UUID
 	DecidedAt    *time.Time
 	DecisionNote string
 	RowVersion   int `gorm:"default:1"`
+}
+
+// AdjustmentState is the state of an adjustment.
+type AdjustmentState string
+
+const (
+	AdjustmentWithinLimit AdjustmentState = "within_limit" // in the ledger; needed no approval
+	AdjustmentOpen        AdjustmentState = "open"
+	AdjustmentApproved    AdjustmentState = "approved" // in the ledger
+	AdjustmentRejected    AdjustmentState = "rejected"
+)
+
+// Adjustment is a user's change to a balance. If it exceeds the user's daily limit, another user must approve it
+// before it is added to the ledger.
+type Adjustment struct {
+	ID           uuid.UUID `gorm:"primaryKey"`
+	PartnerID    uuid.UUID
+	AccountID    uuid.UUID
+	LeadID       *uuid.UUID
+	AmountMinor  int64
+	Currency     string
+	Reason       string // "" if the adjustment is in the ledger, which contains the reason
+	State        AdjustmentState
+	RequestedBy  string
+	RequesterID  uuid.UUID
+	RequestedAt  time.Time
+	DecidedBy    string
+	DeciderID    *uuid.UUID
+	DecidedAt    *time.Time
+	DecisionNote string
 }
 
 // RunState is the state of a payout run.

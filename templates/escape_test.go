@@ -456,6 +456,24 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Cancel:       address,
 			Errors:       errors,
 		}),
+		"adjustments": payoutsview.Adjustments(payoutsview.AdjustmentsView{
+			Shell:       s,
+			Partner:     text,
+			AdjustURL:   address,
+			Adjustments: []payoutsview.AdjustmentRow{{ID: link, Partner: link, Lead: link, Identifier: text, State: text, RequestedBy: text}},
+		}),
+		"adjustment": payoutsview.Adjustment(payoutsview.AdjustmentView{
+			Shell:           s,
+			URL:             address,
+			Row:             payoutsview.AdjustmentRow{ID: link, Partner: link, Lead: link, Identifier: text, State: "open", RequestedBy: text},
+			Reason:          text,
+			DecidedBy:       text,
+			Answer:          text,
+			Approvers:       text,
+			ApprovalBlocked: text,
+			CanDecide:       true,
+			Errors:          errors,
+		}),
 		"adjust, no account": payoutsview.Adjust(payoutsview.AdjustView{Shell: s, Name: text}),
 		"returns": payoutsview.Returns(payoutsview.ReturnsView{
 			Shell:   s,
@@ -484,7 +502,10 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			DecidedBy:   text,
 			Answer:      text,
 			CanDecide:   true,
+			Acceptors:   text,
 			Errors:      errors,
+
+			AcceptBlocked: text,
 		}),
 		"runs": payoutsview.Runs(payoutsview.RunsView{
 			Shell:  s,

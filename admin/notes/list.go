@@ -67,10 +67,11 @@ func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 }
 
 var kindLabels = map[privacy.NoteKind]string{
-	privacy.ReturnNote:     "return",
-	privacy.AdjustmentNote: "adjustment",
-	privacy.EvidenceNote:   "return request",
-	privacy.FindingNote:    "finding",
+	privacy.ReturnNote:            "return",
+	privacy.AdjustmentNote:        "adjustment",
+	privacy.EvidenceNote:          "return request",
+	privacy.AdjustmentRequestNote: "adjustment request",
+	privacy.FindingNote:           "finding",
 }
 
 // reference returns the ID of what the note is about.
@@ -78,6 +79,8 @@ func reference(n privacy.Note) string {
 	switch n.Kind {
 	case privacy.EvidenceNote:
 		return id.Format(id.Return, n.Object)
+	case privacy.AdjustmentRequestNote:
+		return payouts.AdjustmentID(n.Object)
 	case privacy.FindingNote:
 		return reconcile.ID(n.Object)
 	case privacy.ReturnNote, privacy.AdjustmentNote:

@@ -92,7 +92,7 @@ func overdueText(n int) string {
 // failedFor is how long the overview shows a failed job.
 const failedFor = 24 * time.Hour
 
-// payoutAttention lists open returns, payout runs that the user may approve, and failed jobs.
+// payoutAttention lists open returns, adjustments and payout runs that the user may approve, and failed jobs.
 func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	ctx := k.R.Context()
 	if sc, ok := k.ScopeOf(web.ApprovePayouts); ok {
@@ -105,6 +105,17 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 				Text:   web.CountText(open, false, "return needs", "returns need") + " a decision",
 				URL:    "/payouts/returns?state=open",
 				Detail: "The ledger changes only when a return is accepted.",
+			})
+		}
+		waiting, err := h.Payouts.WaitingAdjustments(ctx, sc, k.By)
+		if err != nil {
+			return nil, err
+		}
+		if waiting > 0 {
+			all = append(all, ui.AttentionItem{
+				Text:   web.CountText(waiting, false, "adjustment needs", "adjustments need") + " approval",
+				URL:    "/payouts/adjustments?state=open",
+				Detail: "They are not in the ledger yet.",
 			})
 		}
 		runs, err := h.Payouts.WaitingRuns(ctx, sc, k.By)

@@ -11,10 +11,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -72,6 +74,9 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 		}
 	}
 	v.Currencies = currencyOptions(currency)
+	if v.Adjustable, err = h.payouts(k).Adjustable(k.R.Context()); err != nil {
+		return err
+	}
 	return k.Show(status, view.Adjust(v))
 }
 
@@ -92,23 +97,26 @@ func (h *Handlers) adjust(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
+			made, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
 			if errors.Is(err, payouts.ErrAdjusted) {
-				same, readErr := h.Payouts.HasAdjustment(k.R.Context(), k.Scope, a)
-				if readErr != nil {
+				earlier, readErr := h.Payouts.Adjustment(k.R.Context(), k.Scope, a.ID)
+				switch rejected := apperr.As(readErr); {
+				case readErr == nil && a.Same(earlier.Adjustment):
+					made, err = earlier.Adjustment, nil
+				case readErr == nil || rejected != nil && rejected.Code == apperr.NotFound:
+					f.Set("own", "") // showAdjust generates a new id
+				default:
 					return "", readErr
 				}
-				if same {
-					err = nil
-				} else {
-					f.Set("own", "") // showAdjust generates a new id
-				}
 			}
-			return "/payouts?account=" + id.Format(id.Account, a.Account), err
+			if made.State == models.AdjustmentWithinLimit {
+				return "/payouts?account=" + id.Format(id.Account, a.Account), err
+			}
+			return adjustmentURL(a.ID), err
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && f.Get("own") == "" {
-				r.Errors = ui.Errors{{Message: "You already submitted this form with different values, and that adjustment is in the ledger. Submit the form again to add this adjustment too."}}
+				r.Errors = ui.Errors{{Message: "You already submitted this form with different values. Submit the form again to make this adjustment too."}}
 			}
 			return h.showAdjust(k, r.Status, f, r.Errors)
 		},

@@ -27,11 +27,15 @@ func TestBadPayoutForms(t *testing.T) {
 		"reason":   {"fraud"},
 		"evidence": {"x"},
 	}).Location()
+	adjustment := c.Post(t, "/payouts/adjust", url.Values{
+		"own": {id.Format(id.Adjustment, uuid.New())}, "account": {id.Format(id.Account, c.Harbour.Account.ID)},
+		"amount": {"500.01"}, "currency": {"GBP"}, "why": {"x"},
+	}).Location()
 	c.Time.Advance(11 * time.Minute) // so that forms with step-up ask for the password
 	b := c.SignInAnotherUser(t, "fay@example.com")
 	c.Time.Advance(11 * time.Minute)
 	state := func() string {
-		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT p::text FROM payout_runs p UNION ALL
+		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT a::text FROM adjustments a UNION ALL SELECT p::text FROM payout_runs p UNION ALL
 			SELECT e::text FROM ledger_entries e UNION ALL SELECT w.id::text || w.state FROM jobs w) AS all_of_it(x)`)
 	}
 	fields := []string{"own", "partner", "account", "amount", "currency", "lead", "why", "reason", "evidence",
@@ -63,6 +67,7 @@ func TestBadPayoutForms(t *testing.T) {
 			}
 			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
 			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
+			path = strings.Replace(path, "/payouts/adjustments/{id}", adjustment, 1)
 			p := b.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)),
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.Status {

@@ -5,15 +5,19 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var (
-	allEntries = ui.Link{Label: "Ledger", URL: "/payouts"}
-	allReturns = ui.Link{Label: "Returns", URL: "/payouts/returns"}
-	allRuns    = ui.Link{Label: "Payout runs", URL: "/payouts/runs"}
+	allEntries     = ui.Link{Label: "Ledger", URL: "/payouts"}
+	allReturns     = ui.Link{Label: "Returns", URL: "/payouts/returns"}
+	allAdjustments = ui.Link{Label: "Adjustments", URL: "/payouts/adjustments"}
+	allRuns        = ui.Link{Label: "Payout runs", URL: "/payouts/runs"}
 )
+
+func adjustmentURL(a uuid.UUID) string { return allAdjustments.URL + "/" + payouts.AdjustmentID(a) }
 
 func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
 

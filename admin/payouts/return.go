@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -58,6 +59,11 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		StepUp:      web.StepUp(k),
 		Errors:      mistakes,
 	}
+	if r.State == models.ReturnOpen && v.CanDecide {
+		if v.AcceptBlocked, v.Acceptors, err = h.acceptBlocked(k, r); err != nil {
+			return err
+		}
+	}
 	if k.MayAt(web.ExportEvidence, r.PartnerID) {
 		v.EvidenceURL = web.LeadURL(r.LeadID) + "/evidence?return=" + v.ID
 	}
@@ -65,6 +71,17 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		v.Answer = k.R.PostForm.Get("answer")
 	}
 	return k.Show(status, view.Return(v))
+}
+
+// acceptBlocked returns why the user cannot accept a return, and who can. If the user can accept it, reason is "".
+func (h *Handlers) acceptBlocked(k *web.Request, r models.Return) (reason, acceptors string, err error) {
+	err = h.payouts(k).CheckAccept(k.R.Context(), r)
+	f := apperr.As(err)
+	if f == nil || f.Code != apperr.Forbidden {
+		return "", "", err
+	}
+	acceptors, err = web.OtherUsers(k, web.ApprovePayouts, r.PartnerID, k.By.Staff)
+	return f.Message, acceptors, err
 }
 
 // earned returns a lead with its accrual. The result found is false if the lead has no accrual that the

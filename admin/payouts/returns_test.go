@@ -3,6 +3,7 @@ package payouts_test
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +54,13 @@ func TestReturn(t *testing.T) {
 		"reason":   {"fraud"},
 		"evidence": {"x"},
 	}).Location()
+	c.Exec(t, `UPDATE returns SET amount_minor = 50001 WHERE state = 'open'`)
+	p := c.Get(t, second)
+	p.Expect(t, "own return above the limit", http.StatusOK, `data-others="fay@example.com"`, `formaction="`+second+`/reject"`)
+	if strings.Contains(p.Body, "Accept return") {
+		t.Errorf("the requester can accept the return: %s", p.Text())
+	}
+	c.Post(t, second+"/accept", nil).Expect(t, "accepted by the requester", http.StatusForbidden, `data-code="same_person"`)
 	c.Post(t, second+"/reject", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
 	c.Get(t, second).Expect(t, "rejected", http.StatusOK, `data-state="`+string(models.ReturnRejected)+`"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
@@ -124,7 +132,11 @@ func TestAdjust(t *testing.T) {
 	p = c.Post(t, "/payouts/adjust", form)
 	p.Expect(t, "other values with the same form", http.StatusConflict, `data-errors="1"`, `value="1,099.00"`)
 	form.Set("own", shownOwn.FindStringSubmatch(p.Body)[1])
-	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
+	at := "/payouts/adjustments/" + form.Get("own")
+	for range 2 { // above the limit
+		c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, at)
+	}
+	approveAdjustment(t, c, at)
 	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 109900" {
 		t.Errorf("got adjustments %s, want -1250 109900", got)
 	}
@@ -132,6 +144,36 @@ func TestAdjust(t *testing.T) {
 		SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'EUR', $3 FROM generate_series(1, 9) n`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
 	c.Get(t, "/payouts/adjust?partner=harbour-leads").Expect(t, "the partner's currency", http.StatusOK, `<option value="EUR" selected`)
 	c.CheckAuditLog(t)
+}
+
+// approveAdjustment checks that a user cannot approve their own adjustment, and that another user finds it and can.
+func approveAdjustment(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
+	t.Helper()
+	c.Get(t, "/payouts/adjust?partner=harbour-leads").Expect(t, "the form", http.StatusOK,
+		`data-adjustable="0.00 GBP, 500.00 EUR, 500.00 USD, 500.00 CAD, 500.00 AUD"`)
+	p := c.Get(t, at)
+	p.Expect(t, "own adjustment", http.StatusOK, `data-state="open"`, "set-up fee",
+		`data-others="fay@example.com or of-harbour@example.com"`, at+`/reject"`)
+	if strings.Contains(p.Body, "Approve adjustment") {
+		t.Errorf("the requester can approve the adjustment: %s", p.Text())
+	}
+	c.Post(t, at+"/approve", nil).Expect(t, "approved by the requester", http.StatusForbidden, `data-code="same_person"`)
+	if p := c.Get(t, "/"); strings.Contains(p.Body, `href="/payouts/adjustments?state=open"`) {
+		t.Errorf("the overview lists the user's own adjustment: %s", p.Text())
+	}
+	c.SignedInAs(t, models.Auditor).Post(t, at+"/approve", nil).Expect(t, "an auditor", http.StatusForbidden)
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
+	mine.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/adjustments?state=open" data-need`)
+	mine.Get(t, "/payouts/adjustments?state=open&partner=harbour-leads&currency=GBP").Expect(t, "the list", http.StatusOK, at, "1,099.00<span")
+	mine.Get(t, "/jump?q="+path.Base(at)).ExpectRedirect(t, at)
+	mine.Post(t, at+"/reject", nil).Expect(t, "rejected without a reason", http.StatusUnprocessableEntity, `id="f-answer-error"`)
+	mine.Post(t, at+"/approve", nil).ExpectRedirect(t, at)
+	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict, `data-state="approved"`, "set-up fee")
+	if p := c.Get(t, "/payouts/adjustments?state=open"); !strings.Contains(p.Body, `data-empty="filtered"`) {
+		t.Errorf("the list of open adjustments is not empty: %s", p.Text())
+	}
+	c.Exec(t, `UPDATE adjustments SET partner_id = $1`, c.Meadow.ID)
+	mine.Get(t, at).Expect(t, "another partner's adjustment", http.StatusNotFound)
 }
 
 // Submitting a form again after many other adjustments does not add a second adjustment.
@@ -165,9 +207,9 @@ func TestAdjustAgainAfterManyAdjustments(t *testing.T) {
 func TestConcurrentAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	own, account := id.Format(id.Adjustment, uuid.New()), id.Format(id.Account, c.Harbour.Account.ID)
+	own, account := uuid.New(), id.Format(id.Account, c.Harbour.Account.ID)
 	form := url.Values{
-		"own":      {own},
+		"own":      {id.Format(id.Adjustment, own)},
 		"partner":  {"harbour-leads"},
 		"account":  {account},
 		"amount":   {"7.25"},
@@ -176,8 +218,8 @@ func TestConcurrentAdjustments(t *testing.T) {
 	}
 	first, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
 	if err == nil {
-		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
-			VALUES ($1, $2, 'adjustment', $3, 725, 'GBP', $4)`, c.Harbour.ID, c.Harbour.Account.ID, own, c.Time.Now())
+		_, err = first.Exec(t.Context(), `INSERT INTO adjustments (id, partner_id, account_id, amount_minor, currency, state, requested_by, requester_id, requested_at)
+			VALUES ($3, $1, $2, 725, 'GBP', 'within_limit', 'x', $1, $4)`, c.Harbour.ID, c.Harbour.Account.ID, own, c.Time.Now())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +233,7 @@ func TestConcurrentAdjustments(t *testing.T) {
 	defer second.Wait()
 	testkit.Eventually(t, time.Minute, "the second request waits", func() bool {
 		return testkit.Value[bool](t, c.Database,
-			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "adjustments"%')`)
 	})
 	if err := first.Commit(t.Context()); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,10 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:  []string{"partner", "account", "amount", "currency", "lead"},
 			Handle: h.adjust,
 		},
+		{Method: get, Path: "/payouts/adjustments", Needs: web.ReadPayouts, Handle: h.adjustmentsPage},
+		{Method: get, Path: "/payouts/adjustments/{id}", Needs: web.ReadPayouts, Handle: h.adjustmentPage},
+		{Method: post, Path: "/payouts/adjustments/{id}/approve", Needs: web.ApprovePayouts, Form: "/payouts/adjustments/{id}", Handle: h.approveAdjustment},
+		{Method: post, Path: "/payouts/adjustments/{id}/reject", Needs: web.ApprovePayouts, Form: "/payouts/adjustments/{id}", Handle: h.rejectAdjustment},
 		{Method: get, Path: "/payouts/returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
 		{Method: get, Path: "/payouts/returns/new", Needs: web.WritePayouts, Handle: h.returnNewPage},
 		{
@@ -95,6 +99,7 @@ func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 		{"balances", "Balances", "/payouts/balances"},
 		{"runs", "Runs", "/payouts/runs"},
 		{"returns", "Returns", "/payouts/returns"},
+		{"adjustments", "Adjustments", "/payouts/adjustments"},
 	} {
 		if t.name != "runs" || k.Scope.All() {
 			all = append(all, ui.Tab{Label: t.label, URL: t.path, Current: t.name == current})

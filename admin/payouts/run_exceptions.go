@@ -15,6 +15,7 @@ var exceptionLabels = map[payouts.ExceptionKind]string{
 	payouts.LateReturns:      "Returned after the cutoff",
 	payouts.LateAdjustments:  "Adjusted after the cutoff",
 	payouts.OpenReturns:      "Return waiting for a decision",
+	payouts.OpenAdjustments:  "Adjustment waiting for approval",
 	payouts.OwingAccounts:    "Another account owes money",
 	payouts.SuspendedPartner: "Partner is suspended",
 	payouts.NoLegalName:      "Partner has no legal name",
@@ -46,6 +47,9 @@ func exceptionURL(r models.PayoutRun, e payouts.Exception) string {
 		return entries + string(models.EntryAdjustment)
 	case payouts.OpenReturns:
 		return allReturns.URL + "?state=" + string(models.ReturnOpen) + "&partner=" + web.Escape(e.Partner)
+	case payouts.OpenAdjustments:
+		return allAdjustments.URL + "?state=" + string(models.AdjustmentOpen) + "&partner=" + web.Escape(e.Partner) +
+			"&currency=" + r.Currency
 	default:
 		return web.StatementURL(r.ID, e.PartnerID)
 	}

@@ -128,8 +128,13 @@ func TestRunShowsExceptions(t *testing.T) {
 	c.Post(t, "/payouts/returns/new", url.Values{
 		"lead": {id.Format(id.Lead, c.Leads[0])}, "reason": {"wrong_contact"}, "evidence": {"a bakery's number"},
 	}).ExpectCreated(t, "/payouts/returns/rt_")
+	adjustment := id.Format(id.Adjustment, uuid.New())
+	c.Post(t, "/payouts/adjust", url.Values{
+		"own": {adjustment}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"500.01"}, "currency": {"GBP"}, "why": {"bonus"},
+	}).ExpectRedirect(t, "/payouts/adjustments/"+adjustment)
 	c.Exec(t, `UPDATE partners SET status = 'suspended', legal_name = '' WHERE id = $1`, c.Harbour.ID)
-	fay.Get(t, at).Expect(t, "exceptions", http.StatusOK, `data-exceptions="3"`,
+	fay.Get(t, at).Expect(t, "exceptions", http.StatusOK, `data-exceptions="4"`,
+		`href="/payouts/adjustments?state=open&amp;partner=harbour-leads&amp;currency=GBP" data-exception="open_adjustments"`,
 		`href="/payouts/returns?state=open&amp;partner=harbour-leads" data-exception="open_returns"`,
 		`data-exception="suspended_partner"`, `data-exception="no_legal_name"`)
 	fay.Post(t, at+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, at)

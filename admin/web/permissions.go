@@ -92,7 +92,7 @@ var permissionLabels = map[string]string{
 	"payouts, read":         "view the ledger and payouts",
 	"payouts, export":       "export the ledger",
 	"payouts, write":        "request returns, adjust balances and prepare payout runs",
-	"payouts, approve":      "accept or reject returns, approve payout runs and mark them as paid",
+	"payouts, approve":      "accept or reject returns, approve adjustments and payout runs, and mark payout runs as paid",
 	"reconciliation, read":  "view reconciliations",
 	"reconciliation, write": "reconcile partner files",
 }
@@ -119,9 +119,9 @@ func PermissionLabel(p authz.Permission) string { return permissionLabels[p.Stri
 // with a label for each part.
 var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
-	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},
+	ReadPayouts:    {"view the ledger, balances, returns, adjustments and statements", "view payout runs"},
 	WritePayouts:   {"request returns and adjust balances", "prepare payout runs"},
-	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
+	ApprovePayouts: {"accept or reject returns, and approve adjustments", "approve payout runs and mark them as paid"},
 }
 
 // PermissionLabelsByScope returns two labels for a permission. The result some describes what a role for

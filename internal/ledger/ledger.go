@@ -9,10 +9,7 @@ package ledger
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -41,16 +38,13 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. The parameter own is the id of the
-// adjustment. The form contains this id, so that submitting the form twice adds only one entry. If the
-// adjustment is not for a single lead, the parameter lead is nil.
-func Adjustment(
-	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
-) models.LedgerEntry {
+// Adjustment returns the entry that increases or reduces a balance. Its reference is the id of the adjustment. The form
+// contains this id, so that submitting the form twice adds only one entry.
+func Adjustment(a models.Adjustment, why, by string, at time.Time) models.LedgerEntry {
 	return models.LedgerEntry{
-		PartnerID: partner, AccountID: account, LeadID: lead,
-		Kind: models.EntryAdjustment, Reference: id.Format(id.Adjustment, own),
-		AmountMinor: amount.Minor, Currency: amount.Currency.String(), OccurredAt: at, Note: why, CreatedBy: by,
+		PartnerID: a.PartnerID, AccountID: a.AccountID, LeadID: a.LeadID,
+		Kind: models.EntryAdjustment, Reference: id.Format(id.Adjustment, a.ID),
+		AmountMinor: a.AmountMinor, Currency: a.Currency, OccurredAt: at, Note: why, CreatedBy: by,
 	}
 }
 

@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -11,7 +12,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -29,54 +29,106 @@ type NewAdjustment struct {
 // Larger amounts are probably typing errors.
 const MaxAdjustment = 100_000_000
 
-// ErrAdjusted means that the ledger already contains an adjustment with this ID.
-var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is already in the ledger.")
+var (
+	// ErrAdjusted means that there is already an adjustment with this ID.
+	ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment was already submitted.")
 
-// Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger already contains an
-// adjustment with this id.
-func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
+	errAdjusterUnknown = apperr.New(apperr.Forbidden, "person",
+		"Adjustments need a signed-in user. Adjust the balance in the console.")
+)
+
+// Adjust adds an adjustment to the ledger. If the adjustment exceeds what the user may still adjust alone on this day,
+// it becomes an open request instead, which another user approves or rejects. Adjust returns ErrAdjusted if there is
+// already an adjustment with this ID.
+func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (made models.Adjustment, err error) {
 	if a.Reason, err = requiredText("why", a.Reason, "Enter a reason. The partner will see it on the statement."); err != nil {
-		return e, err
+		return made, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return e, field("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
+		return made, field("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
 	}
 	if !a.Amount.Currency.Valid() {
-		return e, field("currency", apperr.Required, "Choose a currency.")
+		return made, field("currency", apperr.Required, "Choose a currency.")
+	}
+	if s.by.Staff == uuid.Nil {
+		return made, errAdjusterUnknown
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var account models.Account
-		q := tx.Where("id = ?", a.Account).Limit(1).Find(&account)
-		if q.Error != nil {
-			return q.Error
+		if err := s.lockApprovalLimit(tx); err != nil {
+			return err
 		}
-		if q.RowsAffected == 0 || !sc.Allows(account.PartnerID) {
-			return field("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
-		}
-		if account.Sandbox {
-			return field("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
+		account, err := adjustedAccount(tx, sc, a)
+		if err != nil {
+			return err
 		}
 		lead, err := s.adjustedLead(tx, sc, a, account)
 		if err != nil {
 			return err
 		}
-		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.ID, a.Reason, s.by.Name, now)
-		added := []models.LedgerEntry{e}
-		if err := addEntries(tx, added); err != nil {
+		used, err := s.usedToday(tx, adjustedTodaySQL)
+		if err != nil {
 			return err
 		}
-		e = added[0]
-		return s.auditChange(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{
-			"amount":   e.AmountMinor,
-			"currency": e.Currency,
-			"account":  account.Identifier,
-		}, "")
+		made = models.Adjustment{
+			ID:          a.ID,
+			PartnerID:   account.PartnerID,
+			AccountID:   account.ID,
+			LeadID:      lead,
+			AmountMinor: a.Amount.Minor,
+			Currency:    a.Amount.Currency.String(),
+			State:       models.AdjustmentWithinLimit,
+			RequestedBy: s.by.Name,
+			RequesterID: s.by.Staff,
+			RequestedAt: now,
+		}
+		if used[made.Currency]+max(made.AmountMinor, -made.AmountMinor) > s.policy.ApprovalLimit(a.Amount.Currency) {
+			made.State, made.Reason = models.AdjustmentOpen, a.Reason
+		}
+		if err := tx.Create(&made).Error; err != nil {
+			return err
+		}
+		action := "adjustment.request"
+		if made.State == models.AdjustmentWithinLimit {
+			action = "ledger.adjust"
+			if err := s.bookAdjustment(tx, made, a.Reason, now); err != nil {
+				return err
+			}
+		}
+		return s.auditAdjustment(tx, action, made, account.Identifier)
 	})
 	if errors.Is(err, errEntryExists) {
 		err = ErrAdjusted
 	}
-	return e, err
+	return made, err
+}
+
+// bookAdjustment adds an adjustment to the ledger.
+func (s *Service) bookAdjustment(tx *gorm.DB, a models.Adjustment, reason string, now time.Time) error {
+	return addEntries(tx, []models.LedgerEntry{ledger.Adjustment(a, reason, s.by.Name, now)})
+}
+
+// auditAdjustment adds an audit event about an adjustment. The event does not contain the texts, because they can
+// name a consumer and nothing can be erased from the audit log.
+func (s *Service) auditAdjustment(tx *gorm.DB, action string, a models.Adjustment, account string) error {
+	after := map[string]any{"amount": a.AmountMinor, "currency": a.Currency, "account": account}
+	if action != "ledger.adjust" && action != "adjustment.request" {
+		after["requested_by"] = a.RequestedBy
+	}
+	return s.auditChange(tx, action, "adjustment", AdjustmentID(a.ID), a.PartnerID, after, "")
+}
+
+func adjustedAccount(tx *gorm.DB, sc scope.Scope, a NewAdjustment) (account models.Account, err error) {
+	q := tx.Where("id = ?", a.Account).Limit(1).Find(&account)
+	switch {
+	case q.Error != nil:
+		return account, q.Error
+	case q.RowsAffected == 0 || !sc.Allows(account.PartnerID):
+		return account, field("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
+	case account.Sandbox:
+		return account, field("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
+	}
+	return account, nil
 }
 
 // adjustedLead returns the id of the lead that the adjustment is for, or nil if there is none. It
@@ -103,30 +155,18 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 
 const noAdjustableLead = "No lead with this ID earned a payout in this account. Check the lead ID and the account."
 
-// HasAdjustment reports whether the adjustment is already in the ledger. An adjustment with the
-// same id but a different account, amount or lead does not count.
-func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjustment) (bool, error) {
-	var r models.LedgerReference
-	q := s.db.Gorm.WithContext(ctx).
-		Where("partner_id = (SELECT partner_id FROM accounts WHERE id = ?) AND kind = ? AND reference = ?",
-			a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&r)
-	if q.Error != nil || q.RowsAffected == 0 || !sc.Allows(r.PartnerID) {
-		return false, postgres.Translate(q.Error)
-	}
-	var e models.LedgerEntry
-	err := s.db.Pool.QueryRow(ctx, `SELECT account_id, lead_id, amount_minor, currency FROM ledger_entries WHERE id = $1 AND occurred_at = $2`,
-		postgres.PlanEachTime, r.EntryID, r.OccurredAt).Scan(&e.AccountID, &e.LeadID, &e.AmountMinor, &e.Currency)
-	if err != nil {
-		return false, postgres.Translate(err)
-	}
+// Same reports whether an adjustment has the account, amount and lead of a.
+func (a NewAdjustment) Same(made models.Adjustment) bool {
 	lead := uuid.Nil
-	if e.LeadID != nil {
-		lead = *e.LeadID
+	if made.LeadID != nil {
+		lead = *made.LeadID
 	}
-	same := e.AccountID == a.Account && lead == a.Lead &&
-		e.AmountMinor == a.Amount.Minor && e.Currency == a.Amount.Currency.String()
-	return same, nil
+	return made.AccountID == a.Account && lead == a.Lead &&
+		made.AmountMinor == a.Amount.Minor && made.Currency == a.Amount.Currency.String()
 }
 
 // NewAdjustmentID returns a new id for an adjustment.
 func (s *Service) NewAdjustmentID() uuid.UUID { return id.New(s.clock.Now()) }
+
+// AdjustmentID formats the ID of an adjustment as users see it, such as ad_….
+func AdjustmentID(a uuid.UUID) string { return id.Format(id.Adjustment, a) }

@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
 )
 
 func TestAdjustments(t *testing.T) {
@@ -55,9 +56,17 @@ func TestAdjustments(t *testing.T) {
 		_, err := tr.Adjust(ctx, c.sc, a)
 		rejected(t, name, err, apperr.Invalid, c.want)
 	}
-	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
-	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.CreatedBy != tr.dmitri.who.Name {
-		t.Fatalf("got %+v and error %v", e, err)
+	made, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
+	if err != nil || made.State != models.AdjustmentWithinLimit || made.Reason != "" {
+		t.Fatalf("got %+v and error %v", made, err)
+	}
+	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Kind: models.EntryAdjustment}, page(10))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got entries %+v and error %v, want 1", entries, err)
+	}
+	e := entries[0]
+	if e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.CreatedBy != tr.dmitri.who.Name {
+		t.Errorf("got %+v", e)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)
 	rejected(t, "the same adjustment again", err, apperr.Conflict, "adjusted")

@@ -16,6 +16,8 @@ var (
 
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
+		"adjustments_pkey":       ErrAdjusted,
+		"adjustments_two_people": errSameRequester,
 		"returns_one_a_lead":     errReturned,
 		"payout_runs_one_open":   errOpenRun,
 		"payout_runs_immutable":  ErrStaleRun,

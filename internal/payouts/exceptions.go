@@ -19,6 +19,7 @@ const (
 	LateReturns      ExceptionKind = "late_returns"      // accepted after the cutoff
 	LateAdjustments  ExceptionKind = "late_adjustments"  // made after the cutoff
 	OpenReturns      ExceptionKind = "open_returns"      // not decided yet
+	OpenAdjustments  ExceptionKind = "open_adjustments"  // not approved yet
 	OwingAccounts    ExceptionKind = "owing_accounts"    // the run pays another account of the same partner
 	SuspendedPartner ExceptionKind = "suspended_partner" // the run pays it
 	NoLegalName      ExceptionKind = "no_legal_name"     // the run pays the partner under its display name
@@ -49,11 +50,13 @@ WITH paid AS MATERIALIZED (
 	UNION ALL SELECT 2, 'late_adjustments', partner_id, entries, amount FROM late WHERE kind = 'adjustment'
 	UNION ALL SELECT 3, 'open_returns', partner_id, count(*), -sum(amount_minor) FROM returns
 		WHERE state = 'open' AND currency = @currency GROUP BY partner_id
-	UNION ALL SELECT 4, 'owing_accounts', partner_id, count(*), sum(net_minor) FROM statements
+	UNION ALL SELECT 4, 'open_adjustments', partner_id, count(*), sum(amount_minor) FROM adjustments
+		WHERE state = 'open' AND currency = @currency GROUP BY partner_id
+	UNION ALL SELECT 5, 'owing_accounts', partner_id, count(*), sum(net_minor) FROM statements
 		WHERE run_id = @run AND outcome = 'negative' AND partner_id IN (SELECT partner_id FROM paid) GROUP BY partner_id
-	UNION ALL SELECT 5, 'suspended_partner', partner_id, accounts, net FROM paid
+	UNION ALL SELECT 6, 'suspended_partner', partner_id, accounts, net FROM paid
 		JOIN partners p ON p.id = partner_id WHERE p.status = 'suspended'
-	UNION ALL SELECT 6, 'no_legal_name', partner_id, accounts, net FROM paid
+	UNION ALL SELECT 7, 'no_legal_name', partner_id, accounts, net FROM paid
 		JOIN partners p ON p.id = partner_id WHERE p.legal_name = ''
 )
 SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number AS count,

@@ -66,6 +66,9 @@ func TestExceptions(t *testing.T) {
 	}
 	requestReturn(disputed)
 	requestReturn(euro) // in another currency
+	tr.DB.Exec(t, `INSERT INTO adjustments (id, partner_id, account_id, amount_minor, currency, state, requested_by, requester_id, requested_at)
+		SELECT gen_random_uuid(), $1, $2, minor, 'GBP', state, 'x', gen_random_uuid(), $3 FROM (VALUES (700, 'open'), (-300, 'open'), (9, 'within_limit')) a (minor, state)`,
+		tr.Off.ID, tr.Off.Accounts[0].ID, tr.Time.Now())
 	adjust(tr.Required.Accounts[0].ID, -77)
 	adjust(tr.ReportOnly.Accounts[0].ID, 12) // a partner that the run does not pay
 	tr.DB.Exec(t, `UPDATE partners SET status = 'suspended' WHERE id = $1`, tr.Off.ID)
@@ -74,6 +77,7 @@ func TestExceptions(t *testing.T) {
 		exception(payouts.LateAdjustments, tr.Required, 1, -77),
 		exception(payouts.LateAdjustments, tr.ReportOnly, 1, 12),
 		exception(payouts.OpenReturns, tr.Required, 1, -disputed.payout.Minor),
+		exception(payouts.OpenAdjustments, tr.Off, 2, 400),
 		exception(payouts.OwingAccounts, tr.Required, 1, -1000),
 		exception(payouts.SuspendedPartner, tr.Off, 1, suspended.payout.Minor),
 		exception(payouts.NoLegalName, tr.Required, 1, returned.payout.Minor+disputed.payout.Minor),
@@ -88,9 +92,9 @@ func TestExceptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	recorded := testkit.Value[string](t, tr.DB, `SELECT concat_ws(' ', after->>'late_returns', after->>'late_adjustments',
-			after->>'open_returns', after->>'owing_accounts', after->>'suspended_partner', after->>'no_legal_name')
+			after->>'open_returns', after->>'open_adjustments', after->>'owing_accounts', after->>'suspended_partner', after->>'no_legal_name')
 		FROM audit_events WHERE action = 'payout_run.approve'`)
-	if recorded != "1 2 1 1 1 1" {
+	if recorded != "1 2 1 2 1 1 1" {
 		t.Errorf("got counts %q in the audit event", recorded)
 	}
 }

@@ -24,6 +24,9 @@ import (
 
 const window = 30 * 24 * time.Hour
 
+// approvalLimits contains limits that only tests of limits reach, in CAD.
+var approvalLimits = map[money.Currency]int64{money.GBP: 1e9, money.EUR: 1e9, money.USD: 1e9, money.CAD: 100_00}
+
 // paidLedger is a platform with two finance users who pay its partners.
 type paidLedger struct {
 	*testkit.Platform
@@ -51,7 +54,7 @@ func newPaidLedger(t testing.TB) *paidLedger {
 	})
 	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
 	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
-		payouts.Policy{ReturnWindow: window, ExportRetention: 7 * 24 * time.Hour})
+		payouts.Policy{ReturnWindow: window, ExportRetention: 7 * 24 * time.Hour, ApprovalLimits: approvalLimits})
 	user := func(name string) financeUser {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return financeUser{s.By(who), who}

@@ -28,6 +28,7 @@
 //   - Paid and cancelled runs never change.
 //   - An entry belongs to at most one run, and a currency has at most one open run.
 //   - The user who approves a run is not the one who prepared it.
+//   - The user who approves an adjustment above a limit is not the one who requested it.
 //   - A lead has at most one return that is open or accepted.
 //
 // Invariants that this package enforces:
@@ -49,14 +50,16 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // Policy is the configuration of payouts.
 type Policy struct {
-	ReturnWindow    time.Duration // how long after its delivery a lead can be returned
-	ExportRetention time.Duration // how long an exported file is available
+	ReturnWindow    time.Duration            // how long after its delivery a lead can be returned
+	ExportRetention time.Duration            // how long an exported file is available
+	ApprovalLimits  map[money.Currency]int64 // see ApprovalLimit
 }
 
 // Service manages the ledger, returns, payout runs and exports. By selects the user on whose behalf

@@ -80,6 +80,7 @@ func (s *Service) RequestReturn(
 			Evidence:    evidence,
 			State:       models.ReturnOpen,
 			RequestedBy: s.by.Name,
+			RequesterID: s.by.StaffID(),
 			RequestedAt: now,
 			RowVersion:  1,
 		}
@@ -155,13 +156,16 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 }
 
 // AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. The parameter
-// answer is optional. The partner sees it on the statement.
+// answer is optional. The partner sees it on the statement. CheckAccept says who can accept it.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
 	answer, err := optionalText("answer", answer)
 	if err != nil {
 		return err
 	}
 	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
+		if err := s.checkAccept(tx, r); err != nil {
+			return err
+		}
 		if err := addEntries(tx, []models.LedgerEntry{ledger.Return(r, s.by.Name, now)}); err != nil {
 			return err
 		}
@@ -201,6 +205,9 @@ func (s *Service) decide(
 		if q.RowsAffected == 0 || !sc.Allows(r.PartnerID) {
 			return errNoReturn
 		}
+		if err := s.lockApprovalLimit(tx); err != nil {
+			return err
+		}
 		var lead models.Lead
 		if err := tx.Clauses(delayErasure).Select("state").Where("id = ?", r.LeadID).Limit(1).Find(&lead).Error; err != nil {
 			return err
@@ -221,6 +228,7 @@ func (s *Service) decide(
 		err := tx.Model(&models.Return{}).Where("id = ?", r.ID).Updates(map[string]any{
 			"state":         state,
 			"decided_by":    s.by.Name,
+			"decider_id":    s.by.StaffID(),
 			"decided_at":    now,
 			"decision_note": answer,
 			"row_version":   r.RowVersion + 1,

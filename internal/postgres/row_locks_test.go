@@ -28,6 +28,7 @@ var rowLocks = map[string]string{
 	"internal/audit/rejections.go":       "rejection_counts",
 	"internal/jobs/rescue.go":            "jobs",
 	"internal/leads/retention.go":        "lead_keys", // no table references it, and locked rows are skipped
+	"internal/payouts/adjustments.go":    "adjustments",
 	"internal/payouts/returns.go":        "returns",
 	"internal/payouts/run_state.go":      "payout_runs",
 	"internal/postgres/retention.go":     "traffic_minutes",

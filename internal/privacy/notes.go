@@ -45,6 +45,9 @@ const (
 	AdjustmentNote NoteKind = "adjustment"
 	EvidenceNote   NoteKind = "return_request" // the evidence of a return and, if it was rejected, the reason
 	FindingNote    NoteKind = "finding"
+	// AdjustmentRequestNote is the reason for an adjustment that is not in the ledger and, if it was rejected, the
+	// reason for that.
+	AdjustmentRequestNote NoteKind = "adjustment_request"
 )
 
 // noteSource is a table with notes.
@@ -90,6 +93,21 @@ var noteSources = []noteSource{
 		redact: `SELECT redact_return(?, ?, ?)`,
 		event: func(n Note, _ string) audit.Event {
 			return audit.Event{Action: "return.redact", Kind: "return", Object: id.Format(id.Return, n.Object)}
+		},
+	},
+	{
+		name: "adjustment", parse: func(key string) (any, error) { return uuid.Parse(key) },
+		// A request that was redacted can be rejected with another text, which can be redacted again.
+		notes: `SELECT a.id AS key, ('adjustment-' || a.id) COLLATE "C" AS id, a.requested_at AS at, 'adjustment_request' AS kind, '' AS reference, a.id AS object, 0 AS line,
+				a.partner_id, p.name AS partner_name, a.lead_id, concat_ws(E'\n', nullif(a.reason, ''), nullif(a.decision_note, '')) AS note,
+				concat_ws(', ', a.requested_by, CASE WHEN a.decision_note <> '' THEN nullif(a.decided_by, a.requested_by) END) AS created_by,
+				CASE WHEN a.reason IN ('', '[redacted]') AND a.decision_note IN ('', '[redacted]') THEN a.redacted_at END AS redacted_at,
+				a.redacted_by
+			FROM adjustments a JOIN partners p ON p.id = a.partner_id
+			WHERE a.reason <> '' OR a.decision_note <> ''`,
+		redact: `SELECT redact_adjustment(?, ?, ?)`,
+		event: func(n Note, _ string) audit.Event {
+			return audit.Event{Action: "adjustment.redact", Kind: "adjustment", Object: id.Format(id.Adjustment, n.Object)}
 		},
 	},
 	{

@@ -114,13 +114,18 @@ func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	}
 	// The first lead earns 1,000, which is a valid amount in both number formats.
 	service := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
+	adjustment := uuid.New()
 	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
-		ID:      uuid.New(),
+		ID:      adjustment,
 		Account: b.Harbour().Accounts[0].ID,
 		Lead:    lead,
 		Amount:  money.Amount{Minor: 100_000 - earned, Currency: money.GBP},
 		Reason:  "A round sum",
 	})
+	if err == nil {
+		fay := b.Options.Payouts.By(audit.Actor{Staff: uuid.New(), Name: "fay@example.com"})
+		err = fay.ApproveAdjustment(t.Context(), scope.System, adjustment)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
