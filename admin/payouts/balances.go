@@ -1,10 +1,19 @@
 package payouts
 
 import (
+	"io"
 	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -12,20 +21,54 @@ import (
 // BalancesPartners is the number of partners on a page of balances.
 const BalancesPartners = 25
 
+var (
+	BalanceFilters = []string{"partner", "currency", "balance"}
+	balanceSigns   = []ui.Option{
+		{Value: string(payouts.OwedToPartner), Label: "Owed to the partner"},
+		{Value: string(payouts.OwedByPartner), Label: "Owed by the partner"},
+		{Value: string(payouts.ZeroBalance), Label: "Zero"},
+	}
+)
+
+// balanceFilter reads the filter from a URL. A value that is not valid matches no balances.
+func (h *Handlers) balanceFilter(k *web.Request, q url.Values) (f payouts.BalanceFilter, err error) {
+	p, err := h.partnerNamed(k, q, "partner")
+	f.Partner, f.Sign = p.ID, payouts.BalanceSign(web.SearchText(q, "balance"))
+	if code := web.SearchText(q, "currency"); code != "" {
+		var invalid error
+		if f.Currency, invalid = money.ParseCurrency(code); invalid != nil {
+			f.Partner = uuid.Max
+		}
+	}
+	return f, err
+}
+
+func (h *Handlers) balances(k *web.Request, q url.Values) (f payouts.BalanceFilter, all []payouts.Balance, err error) {
+	if f, err = h.balanceFilter(k, q); err == nil {
+		all, err = h.Payouts.Balances(k.R.Context(), k.Scope, f)
+	}
+	return f, all, err
+}
+
 func (h *Handlers) balancesPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	found, err := h.Payouts.Balances(k.R.Context(), k.Scope, web.SearchText(q, "after"), web.SearchText(q, "before"),
-		BalancesPartners)
+	_, all, err := h.balances(k, q)
 	if err != nil {
 		return err
 	}
+	page := payouts.PageOfBalances(all, web.SearchText(q, "after"), web.SearchText(q, "before"), BalancesPartners)
 	v := view.BalancesView{
-		Shell: k.Shell("Balances"),
-		Tabs:  h.payoutTabs(k, "balances"),
-		Pager: web.CursorPager("/payouts/balances", q, found.Before, found.After),
+		Shell:      k.Shell("Balances"),
+		Tabs:       h.payoutTabs(k, "balances"),
+		Partner:    web.Short(q.Get("partner")),
+		Currencies: currencyOptions(q.Get("currency")),
+		Signs:      web.SelectOption(balanceSigns, q.Get("balance")),
+		State:      ui.ListState{Filtered: web.IsFiltered(q, BalanceFilters...), ClearURL: "/payouts/balances"},
+		Pager:      web.CursorPager("/payouts/balances", q, page.Before, page.After),
 	}
 	v.Pager.BySize = true
-	for _, b := range found.Balances {
+	v.Pager.Count = web.CountText(int64(len(all)), false, "balance", "balances")
+	for _, b := range page.Balances {
 		account := id.Format(id.Account, b.AccountID)
 		v.Balances = append(v.Balances, view.BalanceRow{
 			Partner: ui.Link{Label: b.PartnerName, URL: ledgerURL(b.PartnerID, b.Partner, b.AccountID)},
@@ -33,5 +76,64 @@ func (h *Handlers) balancesPage(k *web.Request) error {
 			Sum:     payoutSum(b.Sum),
 		})
 	}
+	for _, s := range payouts.SumBalances(all) {
+		v.Sums = append(v.Sums, payoutSum(s))
+	}
+	if k.May(web.ExportPayouts) && len(all) > 0 {
+		v.Export = ui.Download{
+			URL:   "/payouts/balances.csv?" + setFilters(q, BalanceFilters).Encode(),
+			Label: "Export CSV",
+			Holds: "The file contains " + v.Pager.Count + " and no personal data.",
+		}
+	}
 	return k.Show(http.StatusOK, view.Balances(v))
+}
+
+// setFilters returns the filters that are set in a URL.
+func setFilters(q url.Values, names []string) url.Values {
+	filter := url.Values{}
+	for _, name := range names {
+		if value := q.Get(name); value != "" {
+			filter.Set(name, value)
+		}
+	}
+	return filter
+}
+
+// balanceColumns are the columns of balances.csv. Amounts are in major units, signed as in the ledger.
+var balanceColumns = []string{
+	"partner", "partner_name", "partner_id", "account", "currency", "entries", "earned", "returned", "adjusted", "paid", "owed",
+}
+
+func (h *Handlers) balancesCSV(k *web.Request) error {
+	f, all, err := h.balances(k, k.R.URL.Query())
+	if err != nil {
+		return err
+	}
+	e := audit.Event{Action: "ledger.export_balances", Kind: "ledger", After: f.Describe()}
+	if f.Partner != uuid.Max {
+		e.Partner = f.Partner
+	}
+	return h.sendAuditedCSV(k, "balances-"+k.Now.UTC().Format("20060102-1504"), e, func(to io.Writer) error {
+		w, err := csvcell.NewWriter(to, balanceColumns, balanceColumns[5:]...)
+		for _, b := range all {
+			if err == nil {
+				err = w.Write(balanceRecord(b))
+			}
+		}
+		if err == nil { // no flush after an error, so that an error page can still be sent
+			err = w.Flush()
+		}
+		return err
+	})
+}
+
+func balanceRecord(b payouts.Balance) []string {
+	record := []string{
+		b.Partner, b.PartnerName, b.Identifier, id.Format(id.Account, b.AccountID), b.Currency.String(), strconv.FormatInt(b.Entries, 10),
+	}
+	for _, minor := range []int64{b.Accrued, b.Returned, b.Adjusted, b.Paid, b.Owed()} {
+		record = append(record, money.Amount{Minor: minor, Currency: b.Currency}.Decimal())
+	}
+	return record
 }

@@ -22,10 +22,9 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
 	}
-	filter := url.Values{}
+	filter := setFilters(q, LedgerFilters)
 	for _, name := range LedgerFilters {
-		if value := q.Get(name); value != "" {
-			filter.Set(name, value)
+		if value := filter.Get(name); value != "" {
 			e.Prepare = append(e.Prepare, ui.Hidden{Name: name, Value: web.Short(value)})
 		}
 	}

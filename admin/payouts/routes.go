@@ -31,6 +31,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/payouts/exports/{id}/live", Needs: web.ExportPayouts, Handle: h.exportLive},
 		{Method: get, Path: "/payouts/exports/{id}/file", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.exportFile},
 		{Method: get, Path: "/payouts/balances", Needs: web.ReadPayouts, Handle: h.balancesPage},
+		{Method: get, Path: "/payouts/balances.csv", Needs: web.ExportPayouts, Long: true, Handle: h.balancesCSV},
 		{Method: get, Path: "/payouts/adjust", Needs: web.WritePayouts, Handle: h.adjustPage},
 		{
 			Method: post,

@@ -92,6 +92,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"audit.verify":                   "verify audit log",
 	"ledger.adjust":                  "adjust balance",
 	"ledger.download":                "download ledger export",
+	"ledger.export_balances":         "export balances",
 	"ledger.redact_note":             "redact note",
 	"reconciliation.redact_note":     "redact note on finding",
 	"return.redact":                  "redact evidence of return",

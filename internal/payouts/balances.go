@@ -1,8 +1,9 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -22,9 +23,47 @@ type Balance struct {
 	Identifier  string
 }
 
-// BalancePage is a page of balances, ordered by the partners' slugs. After is the cursor of the
-// next page, and Before is the cursor of the previous page. A cursor is "" if there is no such
-// page.
+// BalanceSign says who owes a balance.
+type BalanceSign string
+
+const (
+	OwedToPartner BalanceSign = "owed"  // a positive balance
+	OwedByPartner BalanceSign = "owing" // a negative balance
+	ZeroBalance   BalanceSign = "zero"
+)
+
+// BalanceFilter selects balances. A field with its zero value matches all balances.
+type BalanceFilter struct {
+	Partner  uuid.UUID
+	Currency money.Currency
+	Sign     BalanceSign
+}
+
+func (f BalanceFilter) matches(b Balance) bool {
+	switch f.Sign {
+	case "":
+		return true
+	case OwedToPartner:
+		return b.Owed() > 0
+	case OwedByPartner:
+		return b.Owed() < 0
+	case ZeroBalance:
+		return b.Owed() == 0
+	}
+	return false
+}
+
+// Describe returns the fields of the filter that are set, as they are shown in the audit log.
+func (f BalanceFilter) Describe() map[string]any {
+	words := Filter{Partner: f.Partner, Currency: f.Currency}.Describe()
+	if f.Sign != "" {
+		words["balance"] = f.Sign
+	}
+	return words
+}
+
+// BalancePage is a page of balances. After is the cursor of the next page, and Before is the cursor of the previous
+// page. A cursor is the slug of a partner, or "" if there is no such page.
 type BalancePage struct {
 	Balances      []Balance
 	After, Before string
@@ -32,31 +71,65 @@ type BalancePage struct {
 
 const balancesTimeout = "20s"
 
-// Balances returns the current balances of up to limit partners that have ledger entries, ordered by
-// slug. The parameters after and before are slugs. If after is set, Balances returns the partners that
-// follow this slug. If before is set, it returns the partners that precede this slug.
-func (s *Service) Balances(
-	ctx context.Context, sc scope.Scope, after, before string, limit int,
-) (page BalancePage, err error) {
+// Balances returns the current balances that match a filter, ordered by the partner's slug, account and currency.
+func (s *Service) Balances(ctx context.Context, sc scope.Scope, f BalanceFilter) (all []Balance, err error) {
 	err = s.withTotals(ctx, func(tx pgx.Tx, later accountSums) error {
-		slugs, err := partnersWithEntries(ctx, tx, later, sc, after, before, limit+1)
+		c := &conditions{args: later.args()}
+		c.balances(sc, Filter{Partner: f.Partner, Currency: f.Currency})
+		rows, err := tx.Query(ctx, `SELECT p.id, p.slug, p.name, a.id, a.identifier, t.currency, `+totalColumns+`
+			FROM partners p JOIN accounts a ON a.partner_id = p.id JOIN `+totalsSQL+` ON t.account_id = a.id`+c.where()+`
+			GROUP BY p.id, p.slug, p.name, a.id, a.identifier, t.currency`, c.args...)
 		if err != nil {
 			return err
 		}
-		slugs, newer, older := postgres.SplitPageAt(slugs, limit, after != "", before != "")
-		if len(slugs) == 0 {
-			return nil
-		}
-		if newer {
-			page.Before = slugs[0]
-		}
-		if older {
-			page.After = slugs[len(slugs)-1]
-		}
-		page.Balances, err = balancesOf(ctx, tx, later, slugs)
+		all, err = pgx.CollectRows(rows, scanBalance)
 		return err
 	})
-	return page, err
+	all = slices.DeleteFunc(all, func(b Balance) bool { return !f.matches(b) })
+	slices.SortFunc(all, func(a, b Balance) int {
+		return cmp.Or(cmp.Compare(a.Partner, b.Partner), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.Currency, b.Currency))
+	})
+	return all, err
+}
+
+// PageOfBalances returns a page with the balances of up to limit partners. If after is set, these are the partners that
+// follow this slug. If before is set, they are the partners that precede this slug.
+func PageOfBalances(all []Balance, after, before string, limit int) (page BalancePage) {
+	index := func(slug string) int {
+		at, _ := slices.BinarySearchFunc(all, slug, func(b Balance, slug string) int { return cmp.Compare(b.Partner, slug) })
+		return at
+	}
+	first, end := 0, 0
+	if before != "" {
+		end = index(before)
+		for first = end; limit > 0 && first > 0; limit-- {
+			first = index(all[first-1].Partner)
+		}
+	} else {
+		first = index(after + "\x00") // follows all balances of this partner
+		for end = first; limit > 0 && end < len(all); limit-- {
+			end = index(all[end].Partner + "\x00")
+		}
+	}
+	if page.Balances = all[first:end]; len(page.Balances) == 0 {
+		return page
+	}
+	if first > 0 {
+		page.Before = all[first].Partner
+	}
+	if end < len(all) {
+		page.After = all[end-1].Partner
+	}
+	return page
+}
+
+// SumBalances returns the totals of balances, by currency.
+func SumBalances(all []Balance) []Sum {
+	sums := make([]Sum, len(all))
+	for i, b := range all {
+		sums[i] = b.Sum
+	}
+	return byCurrency(sums)
 }
 
 // withTotals calls the function read in a transaction whose queries all see the same data. The argument
@@ -139,18 +212,7 @@ const totalColumns = `sum(entries)::bigint, sum(accrued)::bigint, sum(returned):
 func (s *Service) accountTotals(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
 	err = s.withTotals(ctx, func(tx pgx.Tx, later accountSums) error {
 		c := &conditions{args: later.args()}
-		if !sc.All() {
-			c.and("a.partner_id = ANY ($%d)", sc.IDs())
-		}
-		if f.Partner != uuid.Nil {
-			c.and("a.partner_id = $%d", f.Partner)
-		}
-		if f.Account != uuid.Nil {
-			c.and("a.id = $%d", f.Account)
-		}
-		if f.Currency.Valid() {
-			c.and("t.currency = $%d", f.Currency.String())
-		}
+		c.balances(sc, f)
 		rows, err := tx.Query(ctx, `SELECT t.currency, `+totalColumns+` FROM accounts a JOIN `+totalsSQL+` ON t.account_id = a.id`+c.where()+` GROUP BY t.currency`, c.args...)
 		if err != nil {
 			return err
@@ -161,45 +223,30 @@ func (s *Service) accountTotals(ctx context.Context, sc scope.Scope, f Filter) (
 	return all, err
 }
 
-func partnersWithEntries(
-	ctx context.Context, tx pgx.Tx, later accountSums, sc scope.Scope, after, before string, limit int,
-) ([]string, error) {
-	c, order := &conditions{}, "ASC"
-	c.and(`EXISTS (SELECT FROM accounts a WHERE a.partner_id = p.id
-		AND (a.id = ANY ($%d) OR EXISTS (SELECT FROM ledger_totals t WHERE t.account_id = a.id)))`, later.accounts)
+// This method adds the conditions for totals (t) of accounts (a) that are in the scope and match the filter's partner,
+// account and currency.
+func (c *conditions) balances(sc scope.Scope, f Filter) {
 	if !sc.All() {
-		c.and("p.id = ANY ($%d)", sc.IDs())
+		c.and("a.partner_id = ANY ($%d)", sc.IDs())
 	}
-	switch {
-	case before != "":
-		c.and("p.slug < $%d", before)
-		order = "DESC"
-	case after != "":
-		c.and("p.slug > $%d", after)
+	if f.Partner != uuid.Nil {
+		c.and("a.partner_id = $%d", f.Partner)
 	}
-	rows, err := tx.Query(ctx,
-		fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, limit), c.args...)
-	if err != nil {
-		return nil, err
+	if f.Account != uuid.Nil {
+		c.and("a.id = $%d", f.Account)
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	if f.Currency.Valid() {
+		c.and("t.currency = $%d", f.Currency.String())
+	}
 }
 
-func balancesOf(ctx context.Context, tx pgx.Tx, later accountSums, slugs []string) ([]Balance, error) {
-	rows, err := tx.Query(ctx, `SELECT p.id, p.slug, p.name, a.id, a.identifier, t.currency, `+totalColumns+`
-		FROM partners p JOIN accounts a ON a.partner_id = p.id JOIN `+totalsSQL+` ON t.account_id = a.id
-		WHERE p.slug = ANY ($8) GROUP BY p.id, p.slug, p.name, a.id, a.identifier, t.currency ORDER BY p.slug, a.identifier, t.currency`, later.args(slugs)...)
+func scanBalance(row pgx.CollectableRow) (b Balance, err error) {
+	var code string
+	err = row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code,
+		&b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid)
 	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Balance, err error) {
-		var code string
-		err = row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code,
-			&b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid)
-		if err != nil {
-			return b, err
-		}
-		b.Currency, err = money.ParseCurrency(code)
 		return b, err
-	})
+	}
+	b.Currency, err = money.ParseCurrency(code)
+	return b, err
 }

@@ -1,9 +1,11 @@
 package payouts_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -15,9 +17,8 @@ func TestBalancesOmitSandboxLeads(t *testing.T) {
 	if _, err := tr.post(t, tr.Required, 1, tr.sandboxQuote(t)); err != nil {
 		t.Fatal(err)
 	}
-	page, err := tr.Balances(t.Context(), scope.Everywhere, "", "", 10)
-	if err != nil || len(page.Balances) != 0 {
-		t.Errorf("got %+v and error %v, want no balances", page, err)
+	if all, err := tr.Balances(t.Context(), scope.Everywhere, payouts.BalanceFilter{}); err != nil || len(all) != 0 {
+		t.Errorf("got %+v and error %v, want no balances", all, err)
 	}
 }
 
@@ -28,30 +29,66 @@ func TestBalancesPages(t *testing.T) {
 		tr.deliver(t, by, "GB")
 	}
 	tr.deliver(t, tr.Off, "DE")
-	ctx := t.Context()
-	slugs := func(p payouts.BalancePage) string {
-		var all []string
-		for _, b := range p.Balances {
-			all = append(all, b.Partner+" "+b.Currency.String())
+	reversed := tr.deliver(t, tr.Off, "US")
+	adjust := func(c money.Currency, minor int64) {
+		t.Helper()
+		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
+			ID: tr.NewAdjustmentID(), Account: tr.Off.Accounts[0].ID, Reason: "x", Amount: money.Amount{Minor: minor, Currency: c},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return strings.Join(all, ", ")
 	}
-	first, err := tr.Balances(ctx, scope.Everywhere, "", "", 2)
-	if err != nil || slugs(first) != "harbour-leads GBP, meadow-media GBP" || first.Before != "" ||
-		first.After != "meadow-media" {
-		t.Fatalf("the first page: got %s, %+v and error %v", slugs(first), first, err)
+	adjust(money.EUR, -999_99)
+	adjust(money.USD, -reversed.payout.Minor)
+	list := func(all []payouts.Balance) string {
+		var names []string
+		for _, b := range all {
+			names = append(names, b.Partner+" "+b.Currency.String())
+		}
+		return strings.Join(names, ", ")
 	}
-	next, err := tr.Balances(ctx, scope.Everywhere, first.After, "", 2)
-	if err != nil || slugs(next) != "tinker-forms GBP, tinker-forms EUR" &&
-		slugs(next) != "tinker-forms EUR, tinker-forms GBP" || next.Before != "tinker-forms" || next.After != "" {
-		t.Errorf("the next page: got %s, %+v and error %v", slugs(next), next, err)
+	read := func(sc scope.Scope, f payouts.BalanceFilter) []payouts.Balance {
+		t.Helper()
+		all, err := tr.Balances(t.Context(), sc, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
 	}
-	back, err := tr.Balances(ctx, scope.Everywhere, "", next.Before, 2)
-	if err != nil || slugs(back) != slugs(first) || back.Before != "" || back.After != "meadow-media" {
-		t.Errorf("back to the first page: got %s, %+v and error %v", slugs(back), back, err)
+	all := read(scope.Everywhere, payouts.BalanceFilter{})
+	for name, c := range map[string]struct{ after, before, want, wantBefore, wantAfter string }{
+		"first page":             {"", "", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
+		"next page":              {"meadow-media", "", "tinker-forms GBP, tinker-forms EUR, tinker-forms USD", "tinker-forms", ""},
+		"previous page":          {"", "tinker-forms", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
+		"after an unknown slug":  {"i", "", "meadow-media GBP, tinker-forms GBP, tinker-forms EUR, tinker-forms USD", "meadow-media", ""},
+		"before an unknown slug": {"", "n", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
+		"past the end":           {"zzz", "", "", "", ""},
+	} {
+		p := payouts.PageOfBalances(all, c.after, c.before, 2)
+		if list(p.Balances) != c.want || p.Before != c.wantBefore || p.After != c.wantAfter {
+			t.Errorf("%s: got %s, before %q, after %q", name, list(p.Balances), p.Before, p.After)
+		}
 	}
-	mine, err := tr.Balances(ctx, scope.Partners(tr.ReportOnly.ID), "", "", 9)
-	if err != nil || slugs(mine) != "meadow-media GBP" {
-		t.Errorf("one partner: got %s and error %v", slugs(mine), err)
+	for _, c := range []struct {
+		sc   scope.Scope
+		f    payouts.BalanceFilter
+		want string
+	}{
+		{scope.Partners(tr.ReportOnly.ID), payouts.BalanceFilter{}, "meadow-media GBP"},
+		{scope.Partners(tr.ReportOnly.ID), payouts.BalanceFilter{Partner: tr.Off.ID}, ""},
+		{scope.Everywhere, payouts.BalanceFilter{Partner: tr.Off.ID, Sign: payouts.OwedToPartner}, "tinker-forms GBP"},
+		{scope.Everywhere, payouts.BalanceFilter{Sign: payouts.OwedByPartner}, "tinker-forms EUR"},
+		{scope.Everywhere, payouts.BalanceFilter{Sign: payouts.ZeroBalance}, "tinker-forms USD"},
+		{scope.Everywhere, payouts.BalanceFilter{Currency: money.EUR}, "tinker-forms EUR"},
+		{scope.Everywhere, payouts.BalanceFilter{Sign: "x"}, ""},
+	} {
+		if got := list(read(c.sc, c.f)); got != c.want {
+			t.Errorf("%+v: got %s, want %s", c.f, got, c.want)
+		}
+	}
+	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{})
+	if got := payouts.SumBalances(all); err != nil || !slices.Equal(got, sums) {
+		t.Errorf("got totals %+v and error %v, want %+v", got, err, sums)
 	}
 }

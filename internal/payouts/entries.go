@@ -204,12 +204,17 @@ func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, er
 	} else {
 		found, err = s.addUp(ctx, sc, f)
 	}
+	return byCurrency(found), postgres.Translate(err)
+}
+
+// byCurrency adds up sums with the same currency.
+func byCurrency(found []Sum) []Sum {
 	totals := map[money.Currency]Sum{}
 	for _, sum := range found {
 		sum.add(totals[sum.Currency])
 		totals[sum.Currency] = sum
 	}
-	return slices.SortedFunc(maps.Values(totals), func(a, b Sum) int { return int(a.Currency) - int(b.Currency) }), postgres.Translate(err)
+	return slices.SortedFunc(maps.Values(totals), func(a, b Sum) int { return int(a.Currency) - int(b.Currency) })
 }
 
 // addUp returns the totals of the entries that match the filter, by currency. It returns separate totals

@@ -64,10 +64,10 @@ func TestBalancesAreExactDuringRollup(t *testing.T) {
 		reading.Go(func() {
 			for ctx.Err() == nil {
 				least := committed.Load()
-				page, err := tr.Balances(t.Context(), scope.Everywhere, "", "", 10)
+				all, err := tr.Balances(t.Context(), scope.Everywhere, payouts.BalanceFilter{})
 				most := begun.Load()
 				var got int64
-				for _, b := range page.Balances {
+				for _, b := range all {
 					got += b.Entries
 				}
 				if err != nil || got < least || got > most {
@@ -103,11 +103,11 @@ func TestBalancesAreExactDuringRollup(t *testing.T) {
 // checkBalances compares the balances and the sums with the ledger.
 func checkBalances(t *testing.T, tr *paidLedger) {
 	t.Helper()
-	page, err := tr.Balances(t.Context(), scope.Everywhere, "", "", 10)
+	all, err := tr.Balances(t.Context(), scope.Everywhere, payouts.BalanceFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range page.Balances {
+	for _, b := range all {
 		var want payouts.Sum
 		err := tr.DB.Pool.QueryRow(t.Context(), `SELECT count(*), coalesce(sum(amount_minor) FILTER (WHERE kind = 'accrual'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'return'), 0),
 				coalesce(sum(amount_minor) FILTER (WHERE kind = 'adjustment'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'payment'), 0)
@@ -125,8 +125,8 @@ func checkBalances(t *testing.T, tr *paidLedger) {
 			}
 		}
 	}
-	if len(page.Balances) != 6 {
-		t.Errorf("got %d balances, want GBP and EUR for each of 3 accounts", len(page.Balances))
+	if len(all) != 6 {
+		t.Errorf("got %d balances, want GBP and EUR for each of 3 accounts", len(all))
 	}
 }
 
