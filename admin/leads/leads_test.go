@@ -15,6 +15,7 @@ import (
 	leadpages "github.com/pingpost/pingpost/admin/leads"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -115,6 +116,7 @@ func TestLeadPage(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	lead := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	mispriced := s.AddLead(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.PriceMinor++ })
 	page := "/leads/" + admintest.LeadIDOf(lead)
 	secret := testkit.Value[string](t, s.Database,
 		`SELECT prefix || '…' || last_four FROM signing_secrets WHERE id = $1`, lead.SecretID)
@@ -144,10 +146,18 @@ func TestLeadPage(t *testing.T) {
 		}
 		admintest.ExpectNoPersonalData(t, string(role), p.Body)
 	}
-	// The page uses the current partner pricing.
-	s.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, s.Harbour.ID)
-	if p := s.SignedInAs(t, models.Auditor).Get(t, page); !strings.Contains(p.Body, "data-differs") {
-		t.Errorf("the page does not report the changed pricing: %s", p.Text())
+	// The page uses the pricing at the time of the quote.
+	s.Time.Advance(time.Minute)
+	if err := s.Options.Partners.SetPricing(t.Context(), scope.System, s.Harbour.ID, 0,
+		partners.PriceForm{Adjustment: "5"}, s.Options.Prices.Taxonomy()); err != nil {
+		t.Fatal(err)
+	}
+	b := s.SignedInAs(t, models.Auditor)
+	if p := b.Get(t, page); strings.Contains(p.Body, "data-differs") || !strings.Contains(p.Body, "Base price") {
+		t.Errorf("after a change: %s", p.Text())
+	}
+	if p := b.Get(t, web.LeadURL(mispriced.ID)); !strings.Contains(p.Body, "data-differs") {
+		t.Errorf("the page does not report that the pricing of the quote is unknown: %s", p.Text())
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -114,17 +113,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 	if err != nil {
 		return q, err
 	}
-	var own partners.Pricing
-	if l.QuotedPartner != nil {
-		if own, err = h.Partners.Pricing(k.R.Context(), models.Partner{ID: *l.QuotedPartner}); err != nil {
-			return q, err
-		}
-	}
-	e, err := ratecard.Explain(sheet, ratecard.Lead{
-		Industry: l.Industry,
-		Country:  l.QuotedCountry,
-		Urgency:  l.Urgency,
-	}, pricingrules.PartnerPricing{Adjustment: own.Adjustment})
+	e, err := h.explainQuote(k, l, sheet, price)
 	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
 		q.Why = "The price calculation cannot be shown, because the industry is no longer in the taxonomy."
 		return q, nil
@@ -133,9 +122,38 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 		return q, err
 	}
 	q.Steps = web.ExplainSteps(e.Explanation, func(int) string { return "" })
-	q.Currency, q.Differs = e.Cell.Currency.String(), money.Amount{
-		Minor:    e.Cell.Minor,
-		Currency: e.Cell.Currency,
-	} != price
+	q.Currency, q.Differs = e.Cell.Currency.String(), explainedPrice(e) != price
 	return q, nil
+}
+
+// explainQuote explains a lead's price with the partner's adjustment at the time of the quote. If several
+// adjustments can have applied, it uses one that results in the quoted price.
+func (h *Handlers) explainQuote(
+	k *web.Request, l leads.Details, sheet *ratecard.ExaminedCard, price money.Amount,
+) (e ratecard.Explanation, err error) {
+	adjustments := []int{0}
+	if l.QuotedPartner != nil {
+		adjustments, err = h.Partners.AdjustmentsAt(k.R.Context(), k.Scope, *l.QuotedPartner, l.QuotedAt)
+		if err != nil {
+			return e, err
+		}
+	}
+	lead := ratecard.Lead{Industry: l.Industry, Country: l.QuotedCountry, Urgency: l.Urgency}
+	for i, adjustment := range adjustments {
+		tried, err := ratecard.Explain(sheet, lead, pricingrules.PartnerPricing{Adjustment: adjustment})
+		if err != nil {
+			return e, err
+		}
+		if explainedPrice(tried) == price {
+			return tried, nil
+		}
+		if i == 0 {
+			e = tried
+		}
+	}
+	return e, nil
+}
+
+func explainedPrice(e ratecard.Explanation) money.Amount {
+	return money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}
 }

@@ -63,6 +63,9 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	if v.Proposal, err = h.proposedPrices(k, p, own); err != nil {
 		return err
 	}
+	if err := h.priceHistory(k, p, &v); err != nil {
+		return err
+	}
 	switch {
 	case !k.May(web.WritePricing):
 		v.Locked = "You have read-only access to this partner's pricing."
@@ -83,6 +86,33 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		return err
 	}
 	return k.Show(status, view.PartnerPrices(v))
+}
+
+// priceHistorySize is the maximum number of changes that the page lists.
+const priceHistorySize = 20
+
+// priceHistory adds the newest changes of the partner's pricing to the page.
+func (h *Handlers) priceHistory(k *web.Request, p models.Partner, v *view.PartnerPricesView) error {
+	found, err := h.Audit.List(k.R.Context(), k.Scope, k.EventReader(), audit.Filter{
+		Kind:    "partner",
+		Object:  id.Format(id.Partner, p.ID),
+		Action:  "partner.prices",
+		Outcome: models.AuditDone,
+	}, audit.Page{Size: priceHistorySize})
+	if err != nil {
+		return err
+	}
+	v.History = web.AuditRows(k, found.Events)
+	if found.Older && k.MayAt(web.ReadAudit, p.ID) {
+		v.HistoryURL = v.Head.URL + "?tab=audit"
+	}
+	for _, e := range found.Events {
+		if e.Action == "partner.prices" {
+			v.ChangedBy = e.Actor
+			break
+		}
+	}
+	return nil
 }
 
 // priceExample prices a sample lead with the partner's pricing. It returns nil if the user cannot

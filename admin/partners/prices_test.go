@@ -74,6 +74,11 @@ func TestPartnerPrices(t *testing.T) {
 	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab || !strings.HasPrefix(o.Prices(t), "5000 ") {
 		t.Errorf("with proof: %d %s", p.Status, p.Text())
 	}
+	p = o.Get(t, tab)
+	if got := p.Values("data-action"); !slices.Equal(got, slices.Repeat([]string{"partner.prices"}, 3)) ||
+		!strings.Contains(p.Body, "by pricing_manager@example.com") {
+		t.Errorf("history %q: %s", got, p.Text())
+	}
 	o.CheckAuditLog(t)
 }
 

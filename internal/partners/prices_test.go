@@ -147,6 +147,40 @@ func TestAgreedAt(t *testing.T) {
 	}
 }
 
+// AdjustmentsAt returns the adjustment at the time of a quote. Near a change, it also returns the other one.
+func TestAdjustmentsAt(t *testing.T) {
+	o, tax := newPartnerService(t), taxonomy(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	began := o.clock.Now()
+	for version, form := range []partners.PriceForm{
+		{DailyLeadCap: "1"}, {Adjustment: "5"}, {Adjustment: "-2.5"}, {Adjustment: "-2.5", Exclusions: "country FR"}, {},
+	} {
+		o.clock.Set(began.Add(time.Duration(version) * time.Hour))
+		if err := o.SetPricing(t.Context(), scope.System, p.ID, version, form, tax); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for after, want := range map[time.Duration][]int{
+		-24 * time.Hour:              {0},
+		time.Hour - 11*time.Second:   {0},
+		time.Hour - 2*time.Second:    {0, 500},
+		time.Hour:                    {500, 0},
+		time.Hour + 9*time.Second:    {500, 0},
+		time.Hour + 10*time.Second:   {500},
+		2*time.Hour - 11*time.Second: {500},
+		2*time.Hour + time.Second:    {-250, 500},
+		3 * time.Hour:                {-250},
+		5 * time.Hour:                {0},
+	} {
+		got, err := o.AdjustmentsAt(t.Context(), scope.Partners(p.ID), p.ID, began.Add(after))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s after the start: got %v, %v, want %v", after, got, err, want)
+		}
+	}
+	_, err := o.AdjustmentsAt(t.Context(), scope.Partners(other.ID), p.ID, began)
+	wantError(t, "out of scope", err, apperr.NotFound, "partner")
+}
+
 // All problems are reported at once, with the line number of each exclusion.
 func TestSetPricingReportsAllProblems(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)

@@ -49,7 +49,7 @@ type Quote struct {
 	Steps                                     []ui.ExplainStep // empty if the user cannot see prices, or if Why is set
 	Currency                                  string           // of the steps
 	Why                                       string           // the reason why the steps cannot be shown
-	Differs                                   bool             // the steps result in a different price, because partner pricing has changed
+	Differs                                   bool             // the steps result in a different price
 }
 
 var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "Time (UTC)"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
@@ -925,7 +925,7 @@ func leadPrice(q Quote) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps result in a different price, because the partner's pricing has changed since the quote was issued. The partner is paid the quoted price.</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps result in a different price, because the pricing at the time of the quote is not known. The partner is paid the quoted price.</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -936,7 +936,7 @@ func leadPrice(q Quote) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">This calculation uses the quote's rate card version and the partner's current pricing.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">This calculation uses the rate card version and the partner's adjustment at the time of the quote.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
