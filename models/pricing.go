@@ -24,7 +24,8 @@ type RateCard struct {
 	Version     int       `gorm:"default:null"` // 0 until it is published
 	State       RateCardState
 	Title       string
-	BasedOn     int `gorm:"default:null"` // the version that the draft started from; 0 if there was none
+	BasedOn     int `gorm:"default:null"` // the version that the draft changes; 0 if there was none
+	CopiedFrom  int `gorm:"default:null"` // the earlier version whose rules the draft started with; 0 for BasedOn
 	Author      string
 	Submitter   string
 	SubmitterID *uuid.UUID // nil on the command line

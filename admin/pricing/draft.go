@@ -71,6 +71,9 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 	if d.BasedOn > 0 { // the first version is not based on another
 		v.BasedOn = ui.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
 	}
+	if d.CopiedFrom > 0 {
+		v.CopiedFrom = ui.Link{Label: web.VersionName(d.CopiedFrom), URL: web.VersionURL(d.CopiedFrom)}
+	}
 	if d.Version > 0 {
 		v.Published = ui.Link{Label: web.VersionName(d.Version), URL: web.VersionURL(d.Version)}
 	}

@@ -197,6 +197,14 @@ func TestPublishRequiresTwoUsers(t *testing.T) {
 		t.Errorf("withdrawing as an auditor: got status %d", p.Status)
 	}
 	expectPublished(t, tab(reader), at)
+
+	form = url.Values{"version": {"2"}, "note": {"Back"}, "proof": {admintest.Password}}
+	if p := reader.Post(t, "/pricing/versions/1/rollback", form); p.Status != http.StatusForbidden {
+		t.Errorf("rolling back as an auditor: got status %d", p.Status)
+	}
+	rollback := d.Post(t, "/pricing/versions/1/rollback", form).Location()
+	d.Get(t, rollback).Expect(t, "a rollback", http.StatusOK, `data-state="submitted"`, `href="/pricing/versions/2"`,
+		`data-copied-from href="/pricing/versions/1"`)
 	d.CheckAuditLog(t)
 }
 
@@ -283,5 +291,37 @@ func TestPublishingFormsRejectBadRequests(t *testing.T) {
 	if p := d.Post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.Status != http.StatusNotFound {
 		t.Errorf("unknown draft: got status %d", p.Status)
 	}
+	d.CheckAuditLog(t)
+}
+
+// A rollback takes a link on the page of the version, and a form that shows its changes.
+func TestRollBack(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.Publish(t, "Dearer", admintest.PlumbersIn("GB", money.GBP, 5000))
+	const page = "/pricing/versions/1/rollback"
+	form := d.Get(t, page)
+	form.Expect(t, "the form", http.StatusOK, `value="Roll back to version 1"`, "50.00")
+	expectChanges(t, form, 5)
+	seen := url.Values{"version": {admintest.VersionAt(t, form)}, "note": {"Roll back to version 1"}}
+
+	d.Publish(t, "Dearer in Ireland", admintest.PlumbersIn("IE", money.EUR, 6000))
+	again := d.Post(t, page, seen)
+	again.Expect(t, "after another version", http.StatusConflict, `data-code="superseded"`, "60.00")
+	if n := d.Count(t, "rate_cards", "state NOT IN ('published', 'superseded')"); n != 0 {
+		t.Errorf("a rejected rollback left %d drafts", n)
+	}
+	seen.Set("version", admintest.VersionAt(t, again))
+	d.Post(t, page, seen).ExpectRedirect(t, "/pricing/versions/4")
+	d.Get(t, "/pricing/versions/4").Expect(t, "the new version", http.StatusOK, `data-state="published"`,
+		`data-copied-from href="/pricing/versions/1"`)
+	if n := testkit.Value[int](t, d.Database, `SELECT count(*) FROM rate_cards
+		WHERE version = 4 AND based_on = 3 AND copied_from = 1 AND note = 'Roll back to version 1'`); n != 1 {
+		t.Error("version 4 is not based on version 3 with the rules of version 1")
+	}
+	if p := d.Get(t, "/pricing/versions/4/rollback"); p.Location() != "/pricing/versions/4" {
+		t.Errorf("the current version: got status %d", p.Status)
+	}
+	d.Post(t, page, url.Values{"version": {"4"}, "note": {"x"}}).Expect(t, "the same rules", http.StatusUnprocessableEntity)
 	d.CheckAuditLog(t)
 }

@@ -38,6 +38,16 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/pricing/versions", Needs: web.ReadPricing, Handle: h.versionsPage},
 		{Method: get, Path: "/pricing/versions/{n}", Needs: web.ReadPricing, Handle: h.versionPage},
 		{Method: get, Path: "/pricing/versions/{n}/export", Needs: web.ReadPricing, Handle: h.versionExport},
+		{Method: get, Path: "/pricing/versions/{n}/rollback", Needs: web.PublishPricing, Handle: h.rollBackPage},
+		{
+			Method:  post,
+			Path:    "/pricing/versions/{n}/rollback",
+			Needs:   web.PublishPricing,
+			Creates: "/pricing/drafts/{object}?tab=publish",
+			Form:    "/pricing/versions/{n}/rollback",
+			Saves:   []string{"note"},
+			Handle:  h.rollBack,
+		},
 		{Method: get, Path: "/pricing/compare", Needs: web.ReadPricing, Handle: h.comparePage},
 
 		{Method: get, Path: "/pricing/drafts/new", Needs: web.WritePricing, Handle: h.draftNewPage},

@@ -9,7 +9,9 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) pricedVersion(k *web.Request) (models.RateCard, error) {
@@ -42,6 +44,12 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	if card.BasedOn > 0 {
 		v.EditsURL = web.DraftURL(card.ID) + "?tab=edits"
 	}
+	if card.CopiedFrom > 0 {
+		v.CopiedFrom = ui.Link{Label: web.VersionName(card.CopiedFrom), URL: web.VersionURL(card.CopiedFrom)}
+	}
+	if card.State == models.RateCardSuperseded && k.May(web.PublishPricing) {
+		v.RollBackURL = v.URL + "/rollback"
+	}
 	if k.May(web.WritePricing) {
 		v.BeginURL = fmt.Sprint("/pricing/drafts/new?from=", card.Version)
 	}
@@ -71,17 +79,20 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	}
 	changes := comparison(old, now)
 	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
-	v.Changes = view.CompareTable{
+	v.Changes, v.More = h.largestChanges(k, changes)
+	v.Changes.OldHead, v.Changes.NewHead = v.Before.Label, web.VersionName(card.Version)
+	return nil
+}
+
+// largestChanges returns a table of the largest changes, and the number of the others.
+func (h *Handlers) largestChanges(k *web.Request, changes []pricingrules.Change) (t view.CompareTable, more int) {
+	return view.CompareTable{
 		Caption:  "Price changes, largest first",
-		OldHead:  v.Before.Label,
-		NewHead:  web.VersionName(card.Version),
 		Percent:  outlierPercent,
 		Counts:   compareCounts(changes),
 		Outliers: countOutliers(changes),
 		Rows:     h.compareRows(k, changes[:min(len(changes), versionChanges)]),
-	}
-	v.More = max(0, len(changes)-versionChanges)
-	return nil
+	}, max(0, len(changes)-versionChanges)
 }
 
 // versionAudit adds the version's audit events to the page if the user may read the whole audit log.

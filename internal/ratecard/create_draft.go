@@ -3,10 +3,12 @@ package ratecard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -72,11 +74,38 @@ func (s *Service) makeWith(
 
 // PublishBases creates a draft with changed base prices and publishes it in the same transaction.
 // If Policy.RequireApproval is set, it submits the draft for approval instead.
-func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
+func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (models.RateCard, error) {
 	do, err := s.setBases(changes)
 	if err != nil {
-		return now, err
+		return models.RateCard{}, err
 	}
+	return s.publishNew(ctx, note, func(tx *gorm.DB) (models.RateCard, error) {
+		return s.makeWith(tx, "", what, do)
+	})
+}
+
+// RollBack publishes a new version with the rules of an earlier one. The parameter current is the version that
+// the user saw as the current one. If another version has been published since, RollBack changes nothing and
+// returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead.
+func (s *Service) RollBack(ctx context.Context, to, current int, note string) (models.RateCard, error) {
+	return s.publishNew(ctx, note, func(tx *gorm.DB) (models.RateCard, error) {
+		draft, source, err := s.begin(tx, fmt.Sprintf("Roll back to version %d", to), to)
+		switch {
+		case err != nil:
+			return draft, err
+		case draft.BasedOn != current:
+			return draft, apperr.New(apperr.Conflict, "superseded", fmt.Sprintf(
+				"Version %d has been published since you opened this page. Nothing was published. Review the changes, then try again.",
+				draft.BasedOn))
+		}
+		return draft, s.auditBegin(tx, draft, source)
+	})
+}
+
+// publishNew creates a draft and publishes it, or submits it for approval, in one transaction.
+func (s *Service) publishNew(
+	ctx context.Context, note string, create func(*gorm.DB) (models.RateCard, error),
+) (now models.RateCard, err error) {
 	if note, err = checkNote(note); err != nil {
 		return now, err
 	}
@@ -84,7 +113,7 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		draft, err := s.makeWith(tx, "", what, do)
+		draft, err := create(tx)
 		if err != nil {
 			return err
 		}

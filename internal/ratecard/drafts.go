@@ -104,6 +104,9 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 		ID: id.New(now), State: models.RateCardDraft, Title: title, BasedOn: current.Version,
 		Author: s.by.Name, CreatedAt: now, UpdatedAt: now, UpdatedBy: s.by.Name, RowVersion: 1,
 	}
+	if source.Version != current.Version {
+		draft.CopiedFrom = source.Version
+	}
 	if err := tx.Create(&draft).Error; err != nil {
 		return draft, source, err
 	}

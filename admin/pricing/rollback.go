@@ -1,0 +1,63 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/pricing"
+)
+
+func (h *Handlers) rollBackPage(k *web.Request) error {
+	card, err := h.pricedVersion(k)
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("Roll back to version %d", card.Version)
+	return h.showRollBack(k, http.StatusOK, card, view.RollBackView{Note: note})
+}
+
+// showRollBack shows the changes that a rollback to the given version makes, with the form that confirms it.
+func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard, v view.RollBackView) error {
+	live, err := h.Prices.Current(k.R.Context())
+	if err != nil {
+		return err
+	}
+	if live.Version == card.Version {
+		return k.Redirect(web.VersionURL(card.Version))
+	}
+	old, err := h.Prices.ExamineCard(k.R.Context(), live)
+	if err != nil {
+		return err
+	}
+	now, err := h.Prices.ExamineCard(k.R.Context(), card)
+	if err != nil {
+		return err
+	}
+	v.Shell = k.Shell(fmt.Sprintf("Roll back to version %d", card.Version), allPricing, allVersions, h.versionLink(k, card))
+	v.URL, v.Current = web.VersionURL(card.Version), live.Version
+	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), web.StepUp(k)
+	v.Changes, v.More = h.largestChanges(k, comparison(old, now))
+	v.Changes.OldHead, v.Changes.NewHead = web.VersionName(live.Version), web.VersionName(card.Version)
+	v.CompareURL = compareURL(live.Version, card.Version)
+	return k.Show(status, view.RollBack(v))
+}
+
+func (h *Handlers) rollBack(k *web.Request) error {
+	card, err := h.pricedVersion(k)
+	if err != nil {
+		return err
+	}
+	note := k.R.PostForm.Get("note")
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpRequired,
+		Do: func() (string, error) {
+			now, err := h.prices(k).RollBack(k.R.Context(), card.Version, web.FormRowVersion(k), note)
+			return publishedURL(now), err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showRollBack(k, r.Status, card, view.RollBackView{Note: web.Short(note), Errors: r.Errors})
+		},
+	})
+}
