@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -131,6 +132,15 @@ func TestReplay(t *testing.T) {
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.AddRecordedTraffic(t)
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	sheet, err := d.Options.Prices.ExamineCard(t.Context(), card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	irish, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: "IE"}, pricingrules.PartnerPricing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, `UPDATE pings SET price_minor = $1 WHERE country = 'IE' AND outcome = 'priced'`, irish.Cell.Minor)
 	at := web.DraftURL(card.ID)
 	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, `data-empty="none"`, `value="30" selected`, `id="limits"`)
 	for _, days := range []string{"", "0", "-1", "91", "a week", admintest.HostileText, "99999999999999999999"} {
@@ -156,6 +166,9 @@ func TestReplay(t *testing.T) {
 	// 400 is 45.60, and their price with the draft is 50.00.
 	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6%)", "3,192.00 →",
 		"−192.00 (−6.0%)", "83.3%", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+	if got := done.Values("data-unchanged"); !slices.Equal(got, slices.Repeat([]string{"1"}, 4)) {
+		t.Errorf("got %q unchanged rows", got)
+	}
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
 		t.Error("got a completed replay that reloads or is stale")
 	}

@@ -136,11 +136,12 @@ func (t *tally) price(g recordedGroup, industry, market int) int64 {
 }
 
 func (t *tally) result() *ReplayResult {
-	r := &ReplayResult{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
-	r.Partners = sorted(t.byPartner)
-	slices.SortStableFunc(r.Partners, func(a, b ReplayLine) int {
-		return cmp.Or(cmp.Compare(b.Leads.change(), a.Leads.change()), cmp.Compare(b.Pings.change(), a.Pings.change()))
-	})
+	r := &ReplayResult{
+		Total:      sorted(t.total),
+		Categories: sorted(t.byCategory),
+		Countries:  sorted(t.byCountry),
+		Partners:   sorted(t.byPartner),
+	}
 	if len(r.Partners) > maxPartnerLines {
 		r.MorePartners = more(r.Partners[:maxPartnerLines], r.Partners[maxPartnerLines:])
 		r.Partners = r.Partners[:maxPartnerLines]
@@ -161,16 +162,25 @@ func more(shown, rest []ReplayLine) int {
 	return len(keys)
 }
 
+// Changed reports whether the draft changes the price of any ping or lead in the line's totals.
+func (l ReplayLine) Changed() bool { return l.Pings.changed() || l.Leads.changed() }
+
+func (f ReplayTotals) changed() bool { return f.Then != f.Now || f.ThenMinor != f.NowMinor }
+
 // change returns by how much the total changes with the draft, without its sign.
 func (f ReplayTotals) change() int64 { return max(f.NowMinor-f.ThenMinor, f.ThenMinor-f.NowMinor) }
 
+// sorted returns the lines with the largest changes in payouts and then in prices first.
 func sorted(of map[lineKey]*ReplayLine) []ReplayLine {
 	list := make([]ReplayLine, 0, len(of))
 	for _, line := range of {
 		list = append(list, *line)
 	}
 	slices.SortFunc(list, func(a, b ReplayLine) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency))
+		return cmp.Or(
+			cmp.Compare(b.Leads.change(), a.Leads.change()), cmp.Compare(b.Pings.change(), a.Pings.change()),
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency),
+		)
 	})
 	return list
 }
