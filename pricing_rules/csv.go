@@ -175,13 +175,13 @@ func (r *baseReader) line(line int, record []string) {
 	if i, ok := r.tax.BySlug(t.Industry); t.Industry != "" {
 		switch {
 		case !ok:
-			r.fail(line, "column industry: %s is not in the taxonomy", quoted(t.Industry))
+			r.fail(line, "column industry: %s", r.tax.unknownIndustry(t.Industry))
 		case t.Category != "" && t.Category != r.tax.At(i).Category:
 			r.fail(line, "column category: %s is in %s, not in %s", t.Industry, r.tax.At(i).Category, quoted(t.Category))
 		}
 		t.Category = ""
 	} else if _, ok := r.tax.byCategory[t.Category]; t.Category != "" && !ok {
-		r.fail(line, "column category: %s is not in the taxonomy", quoted(t.Category))
+		r.fail(line, "column category: %s", r.tax.unknownCategory(t.Category))
 	} else if t.Category == "" {
 		r.fail(line, "columns industry and category are both empty; enter one")
 	}
@@ -190,8 +190,7 @@ func (r *baseReader) line(line int, record []string) {
 	}
 	market, ok := r.markets.ByCode(t.Country)
 	if !ok {
-		r.fail(line, "column country: %s has no market; use %q for countries without their own prices",
-			quoted(t.Country), OtherMarket)
+		r.fail(line, "column country: %s", r.markets.noMarket(t.Country))
 	} else if currency := r.markets.At(market).Currency.String(); cell(columnCurrency) != "" && cell(columnCurrency) != currency {
 		r.fail(line, "column currency: %s is priced in %s, not in %s", t.Country, currency, quoted(cell(columnCurrency)))
 	}

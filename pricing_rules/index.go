@@ -1,7 +1,6 @@
 package pricingrules
 
 import (
-	"fmt"
 
 	"github.com/pingpost/pingpost/internal/money"
 )
@@ -56,22 +55,21 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	if r.Category != "" {
 		i, ok := ix.tax.byCategory[r.Category]
 		if !ok {
-			found = append(found, finding{"category", "category " + quoted(r.Category) + " is not in the taxonomy"})
+			found = append(found, finding{"category", "category " + ix.tax.unknownCategory(r.Category)})
 		}
 		s.scope = ix.ofCategory(i)
 	}
 	if r.Industry != "" {
 		i, ok := ix.tax.BySlug(r.Industry)
 		if !ok {
-			found = append(found, finding{"industry", "industry " + quoted(r.Industry) + " is not in the taxonomy"})
+			found = append(found, finding{"industry", "industry " + ix.tax.unknownIndustry(r.Industry)})
 		}
 		s.scope = ix.ofIndustry(i)
 	}
 	if r.Country != "" {
 		i, ok := ix.markets.ByCode(r.Country)
 		if !ok {
-			found = append(found, finding{"country", fmt.Sprintf(
-				"country %s has no market; use %q for countries without their own prices", quoted(r.Country), OtherMarket)})
+			found = append(found, finding{"country", "country " + ix.markets.noMarket(r.Country)})
 		}
 		s.market = 1 + i
 	}

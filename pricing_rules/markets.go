@@ -1,9 +1,14 @@
 package pricingrules
 
 import (
+	"fmt"
+	"strings"
+
 	"go.yaml.in/yaml/v4"
 
+	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/suggest"
 )
 
 // OtherMarket is the code of the market that contains all countries without prices of their own.
@@ -44,11 +49,32 @@ func (m *Markets) ByCode(code string) (index int, ok bool) {
 	return index, ok
 }
 
+// Suggest returns the code of the market that a user probably meant by an unknown code, or "".
+func (m *Markets) Suggest(text string) string {
+	code := iso3166.Country(strings.ToUpper(strings.TrimSpace(text)))
+	if _, ok := m.byCode[code]; ok {
+		return code
+	}
+	names, codes := make([]string, len(m.list)), map[string]string{}
+	for i, market := range m.list {
+		names[i], codes[market.Name] = market.Name, market.Code
+	}
+	return codes[suggest.Closest(text, names)]
+}
+
 // At returns the market with index i, which must be below Len.
 func (m *Markets) At(i int) Market { return m.list[i] }
 
 // Len returns the number of markets, including OtherMarket.
 func (m *Markets) Len() int { return len(m.list) }
+
+// noMarket returns the message that a country has no market.
+func (m *Markets) noMarket(code string) string {
+	if near := m.Suggest(code); near != "" {
+		return fmt.Sprintf("%s has no market; use %s", quoted(code), near)
+	}
+	return fmt.Sprintf("%s has no market; use %q for countries without their own prices", quoted(code), OtherMarket)
+}
 
 // ParseMarkets parses the contents of markets.yaml. The error has type Problems. The parameter file
 // is the name of the file in error messages.

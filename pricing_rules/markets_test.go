@@ -1,6 +1,7 @@
 package pricingrules
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/money"
@@ -78,4 +79,32 @@ func TestParseMarketsRejects(t *testing.T) {
 		{"empty name", "other: {name: '', currency: GBP}\n", "f.yaml:1"},
 		{"market not a mapping", tail + "markets:\n  - GB\n", "f.yaml:3"},
 	})
+}
+
+func TestSuggest(t *testing.T) {
+	tax, markets, _ := shipped(t)
+	for text, want := range map[string]string{
+		"uk": "GB", "UK": "GB", "gb ": "GB", "France": "FR", "germny": "DE", "any other countrie": OtherMarket,
+		"EL": "", "GP": "", "PL": "", "": "", "\xff": "",
+	} {
+		if got := markets.Suggest(text); got != want {
+			t.Errorf("country %q suggests %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"plummer": "plumber", "Plumber": "plumber", "personal injury lawyer": "personal-injury-lawyer", "zebra": "", "": "",
+	} {
+		if got := tax.Suggest(text); got != want {
+			t.Errorf("industry %q suggests %q, want %q", text, got, want)
+		}
+	}
+	if got := tax.SuggestCategory("Home service"); got != "home-services" {
+		t.Errorf("the category suggests %q", got)
+	}
+	_, err := ParseBases("f.csv", []byte("industry,country,base\nplummer,uk,50\nplumber,PL,50\n"), tax, markets)
+	for _, want := range []string{"did you mean plumber?", "use GB", `use "other"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not contain %q: %v", want, err)
+		}
+	}
 }

@@ -156,7 +156,7 @@ func TestLoadRejectsUnknownNames(t *testing.T) {
 		{"country", all + "  - {country: PL, multiplier: 2}\n",
 			`f.yaml:3 "PL" "other"`},
 		{"lower-case country", all + "  - {country: gb, multiplier: 2}\n",
-			`f.yaml:3 "gb" "other"`},
+			`f.yaml:3 "gb"`},
 		{"many problems", all + "  - {country: PL, industry: plumbr, multiplier: 0, urgency: now}\n  - base: {GBP: 1}\n",
 			`f.yaml:3
 f.yaml:3 "now"

@@ -69,8 +69,10 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	_, industry := tax.BySlug(name)
 	_, category := tax.byCategory[name]
 	switch {
-	case what == "industry" && !industry, what == "category" && !category:
-		return fmt.Errorf("%s %s is not in the taxonomy", what, quoted(name))
+	case what == "industry" && !industry:
+		return fmt.Errorf("industry %s", tax.unknownIndustry(name))
+	case what == "category" && !category:
+		return fmt.Errorf("category %s", tax.unknownCategory(name))
 	case what == "country":
 		if name = strings.ToUpper(name); !isCountry(name) {
 			return fmt.Errorf("country %s is not a two-letter code, such as FR", quoted(name))

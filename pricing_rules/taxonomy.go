@@ -3,8 +3,11 @@ package pricingrules
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/pingpost/pingpost/internal/suggest"
 )
 
 // Industry is one of the industries that the specification defines.
@@ -44,6 +47,36 @@ func (t *Taxonomy) BySlug(slug string) (index int, ok bool) {
 func (t *Taxonomy) ByTermID(id int) (index int, ok bool) {
 	index, ok = t.byTermID[id]
 	return index, ok
+}
+
+// Suggest returns the slug of the industry that a user probably meant by an unknown name, or "".
+func (t *Taxonomy) Suggest(name string) string {
+	slugs := make([]string, len(t.industries))
+	for i, industry := range t.industries {
+		slugs[i] = industry.Slug
+	}
+	return suggest.Closest(spelledAsSlug(name), slugs)
+}
+
+// SuggestCategory is like Suggest, for categories.
+func (t *Taxonomy) SuggestCategory(name string) string {
+	slugs := make([]string, len(t.categories))
+	for i, category := range t.categories {
+		slugs[i] = category.Slug
+	}
+	return suggest.Closest(spelledAsSlug(name), slugs)
+}
+
+func spelledAsSlug(name string) string {
+	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.TrimSpace(name))
+}
+
+func (t *Taxonomy) unknownIndustry(slug string) string {
+	return quoted(slug) + " is not in the taxonomy" + suggest.DidYouMean(t.Suggest(slug))
+}
+
+func (t *Taxonomy) unknownCategory(slug string) string {
+	return quoted(slug) + " is not in the taxonomy" + suggest.DidYouMean(t.SuggestCategory(slug))
 }
 
 // At returns the industry with the given index, which must be below Len.

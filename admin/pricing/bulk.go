@@ -87,19 +87,12 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, line
 		all.made = append(all.made, one)
 		lines = append(lines, view.CellChange{
 			Cell:      one.Target.Industry,
-			Old:       baseText(row),
+			Old:       basePriceText(row.Base, row.Currency),
 			New:       money.Amount{Minor: one.Minor, Currency: row.Currency}.String(),
-			Inherited: row.Base.Rule >= 0 && !row.Base.Direct,
+			Inherited: inherits(row.Base),
 		})
 	}
 	return all, lines
-}
-
-func baseText(row ratecard.GridRow) string {
-	if row.Base.Rule < 0 {
-		return "none"
-	}
-	return money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
 }
 
 func (h *Handlers) askBulk(

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +108,8 @@ func TestImport(t *testing.T) {
 	seen := d.Upload(t, map[string]string{"kind": "yaml"}, "spring.csv", content)
 	if seen.Status != http.StatusOK || !changes(seen, "2", "0") ||
 		!strings.Contains(seen.Body, `name="name" value="spring.csv"`) || !applicable(seen) ||
-		!strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
+		!strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 ||
+		len(seen.Values("data-inherited")) != 2 {
 		t.Fatalf("got status %d: %s", seen.Status, seen.Text())
 	}
 	apply := map[string]string{
@@ -132,6 +134,11 @@ func TestImport(t *testing.T) {
 	}
 	if p := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,61.5\n"}, "", ""); !changes(p, "0", "0") || applicable(p) {
 		t.Errorf("got status %d: %s", p.Status, p.Text())
+	}
+	inherited := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,\n"}, "", "")
+	if !changes(inherited, "1", "0") || len(inherited.Values("data-inherited")) != 1 ||
+		!regexp.MustCompile(`61\.50 GBP.*\d\d\.\d\d GBP\s*<span class="under" data-inherited>`).MatchString(inherited.Body) {
+		t.Errorf("removing a base price: %s", inherited.Text())
 	}
 	card := d.Get(t, "/pricing/versions/1/export?format=yaml").Body +
 		"  - industry: plumber\n    country: FR\n    base: {EUR: 81}\n"

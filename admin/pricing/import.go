@@ -282,31 +282,47 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		return i, nil
 	}
 	lines, err := pricingrules.ParseBases(u.name, []byte(u.text), h.Prices.Taxonomy(), h.Prices.Markets())
+	if err != nil {
+		return i, err
+	}
 	for _, line := range lines {
-		was, own := sheet.Table.BaseOf(line.Target), int64(0)
-		if was.Direct {
-			own = was.Minor
-		}
-		if own == line.Minor {
+		if own := sheet.Table.BaseOf(line.Target); own.Direct && own.Minor == line.Minor || !own.Direct && line.Minor == 0 {
 			continue
 		}
-		at, _ := h.Prices.Markets().ByCode(line.Target.Country)
-		currency := h.Prices.Markets().At(at).Currency
 		i.bases = append(i.bases, ratecard.BaseChange{Target: line.Target, Minor: line.Minor})
-		i.changes = append(i.changes, view.CellChange{
-			Cell: line.Target.String(),
-			Old:  directPriceText(own, currency),
-			New:  directPriceText(line.Minor, currency),
-		})
 	}
+	i.changes, err = h.baseChanges(sheet, i.bases)
 	return i, err
 }
 
-func directPriceText(minor int64, c money.Currency) string {
-	if minor == 0 {
-		return "inherited"
+// baseChanges returns the old and the new base price of each changed target, with the amounts that it inherits.
+func (h *Handlers) baseChanges(sheet *ratecard.ExaminedCard, changes []ratecard.BaseChange) (all []view.CellChange, err error) {
+	table, err := h.Prices.PreviewBases(sheet, changes)
+	if err != nil {
+		return nil, err
 	}
-	return money.Amount{Minor: minor, Currency: c}.String()
+	for _, one := range changes {
+		at, _ := h.Prices.Markets().ByCode(one.Target.Country)
+		currency := h.Prices.Markets().At(at).Currency
+		was, is := sheet.Table.BaseOf(one.Target), table.BaseOf(one.Target)
+		all = append(all, view.CellChange{
+			Cell:         one.Target.String(),
+			Old:          basePriceText(was, currency),
+			New:          basePriceText(is, currency),
+			Inherited:    inherits(was),
+			NewInherited: inherits(is),
+		})
+	}
+	return all, nil
+}
+
+func inherits(b pricingrules.Base) bool { return b.Rule >= 0 && !b.Direct }
+
+func basePriceText(b pricingrules.Base, c money.Currency) string {
+	if b.Rule < 0 {
+		return "none"
+	}
+	return money.Amount{Minor: b.Minor, Currency: c}.String()
 }
 
 // ruleChanges counts the rules that are in only one of two rate cards.

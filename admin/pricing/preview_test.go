@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -275,7 +275,9 @@ func TestPriceALead(t *testing.T) {
 			`href="/pricing/versions/1"`},
 		"industry=plumber": {"45.60", "United Kingdom"},
 		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
-		"industry=plumber&country=ZZ":                                           {elsewhere},
+		"industry=plumber&country=ZZ":                                           {elsewhere, `data-other="ZZ"`},
+		"industry=plumber&country=el":                                           {elsewhere, `data-other="GR"`},
+		"industry=plumber&country=UK":                                           {"45.60", "United Kingdom"},
 		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
 		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry: plumber, country: GB"},
 		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10%", "Harbour Leads"},

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pingpost/pingpost/internal/suggest"
 )
 
 const (
@@ -97,7 +99,7 @@ func (r *reader) unknownVariable(name string, names map[string]string) {
 	if !plainName(strings.TrimPrefix(name, variablePrefix)) {
 		path = variablePrefix + "…"
 	}
-	r.report(path, path, "unknown variable"+meant(nearVariable(name, names)))
+	r.report(path, path, "unknown variable"+suggest.DidYouMean(nearVariable(name, names)))
 }
 
 // nearVariable returns the environment variable that the user probably meant by an unknown name. For
@@ -110,7 +112,7 @@ func nearVariable(name string, names map[string]string) string {
 			return c
 		}
 	}
-	return suggest(name, candidates)
+	return suggest.Closest(name, candidates)
 }
 
 // serviceLink reports whether a variable looks like one that Kubernetes sets for a Service named

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/pingpost/pingpost/internal/suggest"
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
@@ -159,7 +160,7 @@ func (f *file) unknown(section Section, key *yaml.Node) {
 			}
 		}
 	}
-	near := suggest(key.Value, siblings)
+	near := suggest.Closest(key.Value, siblings)
 	if near == "" && len(elsewhere) > 0 {
 		near = elsewhere[0]
 	}
@@ -167,7 +168,7 @@ func (f *file) unknown(section Section, key *yaml.Node) {
 	if section == "" {
 		what = "unknown section"
 	}
-	f.reader.report(pathOf(string(section), key), f.origin(key), what+meant(near))
+	f.reader.report(pathOf(string(section), key), f.origin(key), what+suggest.DidYouMean(near))
 }
 
 // pathOf returns the path of a key, for messages. If a user may have entered a secret instead of a key,

@@ -36,6 +36,7 @@ var layers = map[string]int{
 	"internal/letters":          0,
 	"internal/iso3166":          0,
 	"internal/failurelog":       0,
+	"internal/suggest":          0,
 	"migrations":                0,
 	"models":                    1,
 	"pricing_rules":             1,

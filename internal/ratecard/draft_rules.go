@@ -27,11 +27,19 @@ func newDraftRules(rows []models.PricingRule) (*draftRules, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &draftRules{rules: make(map[int]pricingrules.Rule, len(rows)), byTarget: map[pricingrules.Target][]int{}}
-	for i, rule := range card.Rules {
-		s.put(rows[i].Position, rule)
+	positions := make([]int, len(rows))
+	for i, row := range rows {
+		positions[i] = row.Position
 	}
-	return s, nil
+	return draftRulesOf(card, positions), nil
+}
+
+func draftRulesOf(card pricingrules.Card, positions []int) *draftRules {
+	s := &draftRules{rules: make(map[int]pricingrules.Rule, len(positions)), byTarget: map[pricingrules.Target][]int{}}
+	for i, rule := range card.Rules {
+		s.put(positions[i], rule)
+	}
+	return s
 }
 
 func (s *draftRules) clone() *draftRules {

@@ -167,18 +167,33 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRu
 	}, nil
 }
 
+// PreviewBases returns the prices of a rate card after changes to its base prices. It changes nothing.
+func (s *Service) PreviewBases(sheet *ExaminedCard, changes []BaseChange) (*pricingrules.Table, error) {
+	do, err := s.setBases(changes)
+	if err != nil {
+		return nil, err
+	}
+	rules := draftRulesOf(sheet.Card, sheet.Positions)
+	if err := do(models.RateCard{}, rules); err != nil {
+		return nil, err
+	}
+	table, _ := pricingrules.Examine(rules.card(), s.taxonomy, s.markets)
+	return table, nil
+}
+
 // marketOf returns a target's market. It returns an error if the market, the industry or the
 // urgency is unknown.
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
 		return market, field("country", apperr.InvalidValue, "country",
-			fmt.Sprintf("There is no market %q. Use %q for countries without their own prices.", t.Country,
-				pricingrules.OtherMarket))
+			fmt.Sprintf("There is no market %q. ", t.Country)+didYouMean(s.markets.Suggest(t.Country),
+				fmt.Sprintf("Use %q for countries without their own prices.", pricingrules.OtherMarket)))
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
 		return market, field("industry", apperr.InvalidValue, "industry",
-			fmt.Sprintf("There is no industry %q. Use a slug from the taxonomy.", t.Industry))
+			fmt.Sprintf("There is no industry %q. ", t.Industry)+
+				didYouMean(s.taxonomy.Suggest(t.Industry), "Use a slug from the taxonomy."))
 	}
 	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
 		return market, field("urgency", apperr.InvalidValue, "urgency",
