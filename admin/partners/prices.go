@@ -102,7 +102,9 @@ func (h *Handlers) priceHistory(k *web.Request, p models.Partner, v *view.Partne
 	if err != nil {
 		return err
 	}
-	v.History = web.AuditRows(k, found.Events)
+	if v.History, err = web.AuditRows(k, found.Events); err != nil {
+		return err
+	}
 	if found.Older && k.MayAt(web.ReadAudit, p.ID) {
 		v.HistoryURL = v.Head.URL + "?tab=audit"
 	}
