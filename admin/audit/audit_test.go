@@ -264,7 +264,7 @@ func TestAuditRows(t *testing.T) {
 	p := h.SignedInAs(t, models.Auditor).Get(t, "/audit?action=test.")
 	for _, link := range []string{
 		"/partners/" + partner, "/partners/" + partner + "?tab=accounts", "/partners/" + partner + "?tab=secrets", "/leads/" + lead,
-		"/payouts?kind=adjustment&amp;partner=" + partner, "/pricing/drafts/" + id.Format(id.RateCard, card.ID), "/staff/" + staff,
+		"/payouts/adjustments/ad_1", "/pricing/drafts/" + id.Format(id.RateCard, card.ID), "/staff/" + staff,
 	} {
 		if !strings.Contains(p.Body, `href="`+link+`"`) {
 			t.Errorf("no link to %s", link)

@@ -33,10 +33,7 @@ var auditObjects = []auditObject{
 		return urlIf(k.MayForAllPartners(ReadPayouts), "/payouts/runs/"+e.ObjectID)
 	}},
 	{"return", "return", partnerObjectPage("/payouts/returns/", ReadPayouts)},
-	{"adjustment", "adjustment", func(k *Request, e models.AuditEvent) string {
-		partner := partnerOf(e)
-		return urlIf(k.MayAt(ReadPayouts, partner), "/payouts?kind=adjustment&partner="+id.Format(id.Partner, partner))
-	}},
+	{"adjustment", "adjustment", partnerObjectPage("/payouts/adjustments/", ReadPayouts)},
 	{"ledger", "ledger", nil}, // the object is the name of a file or the number of an entry
 	{"export", "export", func(k *Request, e models.AuditEvent) string { // only the user who requested it sees its page
 		return urlIf(e.StaffID != nil && *e.StaffID == k.By.Staff, "/payouts/exports/"+e.ObjectID)
