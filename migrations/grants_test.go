@@ -58,6 +58,7 @@ var granted = map[string]string{
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
 	"api_requests":    "SELECT INSERT DELETE",
 	"post_durations":  "SELECT INSERT DELETE",
+	"post_hours":      "SELECT INSERT UPDATE DELETE",
 
 	"rate_card_edits":   "SELECT INSERT",
 	"rate_card_replays": "SELECT INSERT DELETE",

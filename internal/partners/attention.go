@@ -12,13 +12,43 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-const maxExpiring = 5
+const (
+	maxExpiring  = 5
+	maxRejecting = 5
+	// minRejected is the number of rejected posts below which a partner is not listed, whatever their share.
+	minRejected = 10
+)
 
 // ExpiringPartner is an approved partner whose valid secrets all have an expiry.
 type ExpiringPartner struct {
 	Partner uuid.UUID
 	Name    string
 	Ends    time.Time // when the last secret expires
+}
+
+// RejectedPartner is an approved partner with many rejected posts.
+type RejectedPartner struct {
+	Partner uuid.UUID
+	Name    string
+	PostFigures
+}
+
+// MostRejected returns approved partners that had at least minRejected posts rejected in the last 24 hours, and more
+// than 5% of their posts. It returns at most maxRejecting partners, the most rejected posts first.
+func (s *Service) MostRejected(ctx context.Context, sc scope.Scope) ([]RejectedPartner, error) {
+	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, f.posts, f.rejected_posts, f.rejected_before
+		FROM partners p JOIN partner_figures f ON f.partner_id = p.id
+		WHERE p.status = 'approved' AND p.id <> $1 AND f.rejected_posts >= $2 AND f.rejected_posts * 20 > f.posts
+			AND ($3 OR p.id = ANY ($4))
+		ORDER BY f.rejected_posts DESC, p.id LIMIT $5`,
+		models.PlatformIDs.Partner, minRejected, sc.All(), append([]uuid.UUID{}, sc.IDs()...), maxRejecting)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RejectedPartner, err error) {
+		return r, row.Scan(&r.Partner, &r.Name, &r.Posts, &r.Rejected, &r.RejectedBefore)
+	})
+	return all, postgres.Translate(err)
 }
 
 // Pending counts the partners that are waiting for approval.

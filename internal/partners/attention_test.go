@@ -1,6 +1,7 @@
 package partners_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,44 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
+
+// A partner is listed if it is approved, more than 5% of its posts were rejected, and these are not just a few.
+func TestMostRejected(t *testing.T) {
+	t.Parallel()
+	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	byID := map[string]testkit.Partner{}
+	for slug, posts := range map[string][2]int{
+		"most": {36, 30}, "many": {280, 15}, "five-percent": {300, 15}, "few": {3, 1}, "suspended": {50, 50},
+	} {
+		p := n.AddPartner(t, slug, models.SigningRequired)
+		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before) VALUES ($1, 0, '[]', $2, $3, 7)`,
+			p.ID, posts[0], posts[1])
+		byID[slug] = p
+	}
+	if err := n.Partners.SetStatus(t.Context(), scope.System, byID["suspended"].ID, models.PartnerSuspended); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		sc   scope.Scope
+		want []string
+	}{
+		"all partners": {scope.Everywhere, []string{"most", "many"}},
+		"in scope":     {scope.Partners(byID["many"].ID), []string{"many"}},
+		"empty scope":  {scope.Scope{}, nil},
+	} {
+		found, err := n.Partners.MostRejected(t.Context(), c.sc)
+		var got []string
+		for _, r := range found {
+			got = append(got, r.Name)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v (%v), want %v", name, got, err, c.want)
+		}
+		if len(found) == 2 && (found[0].PostFigures != partners.PostFigures{36, 30, 7} || found[0].Change() != 29) {
+			t.Errorf("got %+v", found[0])
+		}
+	}
+}
 
 // ExpiringBefore lists only partners whose valid secrets all expire before the given time.
 func TestExpiringBefore(t *testing.T) {

@@ -38,6 +38,15 @@ func orderOf(sort string) order {
 		}}
 	case "leads":
 		return order{name, "coalesce(f.leads, 0)", desc, number}
+	case "rejected":
+		return order{name, "coalesce(f.rejected_posts, 0)", desc, number}
+	case "accepted":
+		// Partners without posts come last in both orders.
+		none := "10001"
+		if desc {
+			none = "-1"
+		}
+		return order{name, "coalesce((f.posts - f.rejected_posts) * 10000 / nullif(f.posts, 0), " + none + ")", desc, number}
 	case "seen":
 		return order{name, "coalesce(extract(epoch FROM f.last_traffic_at)::bigint, 0)", desc, number}
 	}
@@ -56,8 +65,9 @@ type listRow struct {
 	Found int64 // number of matching partners, at most countBound+1
 	AsOf  *time.Time
 	models.Partner
-	Leads         int64
-	Payouts       string
+	Leads   int64
+	Payouts string
+	PostFigures
 	LastTrafficAt *time.Time
 	SortKey       string
 }
@@ -88,7 +98,9 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 		materialized = "MATERIALIZED"
 	}
 	return db.Raw(`WITH matching AS `+materialized+` (?)
-		SELECT counted.found, counted.as_of, `+postgres.Columns[models.Partner]("p")+`, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, sort_key
+		SELECT counted.found, counted.as_of, `+postgres.Columns[models.Partner]("p")+`, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts,
+			coalesce(f.posts, 0) AS posts, coalesce(f.rejected_posts, 0) AS rejected, coalesce(f.rejected_before, 0) AS rejected_before,
+			f.last_traffic_at, sort_key
 		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until FROM partner_figures_state) AS as_of) AS counted
 			LEFT JOIN ((?) AS page JOIN partners p ON p.id = page.id LEFT JOIN partner_figures f ON f.partner_id = p.id) ON true
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
@@ -121,7 +133,7 @@ func (o order) read(cursor string) *position {
 func rows(found []listRow) ([]Row, error) {
 	all := make([]Row, len(found))
 	for i, f := range found {
-		all[i] = Row{Partner: f.Partner, Leads: f.Leads}
+		all[i] = Row{Partner: f.Partner, Leads: f.Leads, Posts: f.PostFigures}
 		if f.LastTrafficAt != nil {
 			all[i].LastTraffic = *f.LastTrafficAt
 		}

@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,8 +24,9 @@ type Query struct {
 	// identifier, ignoring case. It can also be the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
-	// Sort is "name", "leads" or "seen" (last traffic). A leading minus sign means descending
-	// order. Anything else sorts by creation time, newest first.
+	// Sort is "name", "leads", "rejected" (rejected posts), "accepted" (the share of accepted posts) or "seen"
+	// (last traffic). A leading minus sign means descending order. Anything else sorts by creation time, newest
+	// first.
 	Sort string
 	// Before and After are cursors from a Page with the same Sort. An invalid cursor selects the
 	// first page.
@@ -32,12 +34,25 @@ type Query struct {
 	Size          int
 }
 
-// Row is a partner in the list of partners, with its figures for the last 30 days.
+// Row is a partner in the list of partners, with its figures. Leads and Payouts cover the last 30 days.
 type Row struct {
 	models.Partner
 	Leads       int64
-	Payouts     []money.Amount // ordered by currency code
-	LastTraffic time.Time      // rounded down to the minute; zero if there was none
+	Payouts     []money.Amount // the currency with the most leads first
+	Posts       PostFigures
+	LastTraffic time.Time // rounded down to the minute; zero if there was none
+}
+
+// PostFigures contains how many posts of a partner were rejected, without those of sandbox accounts.
+type PostFigures struct {
+	Posts, Rejected int64 // in the last 24 hours
+	RejectedBefore  int64 // in the 7 days before these 24 hours
+}
+
+// Change returns the difference between the rejected posts of the last 24 hours and the daily average of the 7 days
+// before them, rounded to the nearest integer.
+func (f PostFigures) Change() int64 {
+	return int64(math.Round(float64(f.Rejected) - float64(f.RejectedBefore)/7))
 }
 
 // Page is a page of the list of partners. Newer is the cursor for the previous page, and Older is

@@ -74,7 +74,7 @@ func TestPageOfManyPartners(t *testing.T) {
 	// Leave out the connection pool, so that all statements go through GORM and are counted.
 	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
 	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.StartTime()))
-	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
+	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen", "rejected", "-accepted"} {
 		for name, q := range map[string]partners.Query{
 			"all":                  {},
 			"searched":             {Search: "abc"},

@@ -45,6 +45,7 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	a, b := o.partner(t, "a"), o.partner(t, "b")
 	seen := testkit.StartTime().Truncate(time.Minute)
 	o.insertFigures(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
+	o.db.Exec(t, `UPDATE partner_figures SET posts = 36, rejected_posts = 30, rejected_before = 11 WHERE partner_id = $1`, a.ID)
 	o.db.Exec(t,
 		`INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`,
 		testkit.StartTime())
@@ -56,11 +57,31 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	}
 	payouts := []money.Amount{{Minor: 1, Currency: money.EUR}, {Minor: 4560, Currency: money.GBP}}
 	if r := page.Rows[0]; r.ID != a.ID || r.Status != models.PartnerPending || r.Leads != 3 ||
-		!slices.Equal(r.Payouts, payouts) || !r.LastTraffic.Equal(seen) {
+		!slices.Equal(r.Payouts, payouts) || r.Posts != (partners.PostFigures{36, 30, 11}) || r.Posts.Change() != 28 ||
+		!r.LastTraffic.Equal(seen) {
 		t.Errorf("a is %+v", r)
 	}
 	if r := page.Rows[1]; r.ID != b.ID || r.Leads != 0 || r.Payouts != nil || !r.LastTraffic.IsZero() {
 		t.Errorf("b is %+v", r)
+	}
+}
+
+// Partners without posts come last when the list is sorted by the share of accepted posts.
+func TestPageSortsByRejectedPosts(t *testing.T) {
+	t.Parallel()
+	o := newPartnerService(t)
+	for i, posts := range [][2]int{{100, 30}, {36, 29}, {0, 0}, {5, 1}} {
+		p := o.partner(t, string(rune('a'+i)))
+		o.db.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts) VALUES ($1, 0, '[]', $2, $3)`,
+			p.ID, posts[0], posts[1])
+	}
+	o.partner(t, "e") // has no figures yet
+	for sort, want := range map[string]string{"-rejected": "abd", "accepted": "bad", "-accepted": "dab"} {
+		first, one := o.page(t, scope.System, partners.Query{Sort: sort, Size: 2})
+		_, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older})
+		if !strings.HasPrefix(one+two, want) || len(one+two) != 5 {
+			t.Errorf("sorted by %s: %s, then %s, want %s, then the other two", sort, one, two, want)
+		}
 	}
 }
 

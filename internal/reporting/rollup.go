@@ -33,11 +33,15 @@ const (
 	// retentionDays is the number of days in the table partner_days, which keeps a few more days for
 	// manual queries.
 	figureDays, retentionDays = 30, 40
+	// postDays is the number of days that the counts of rejected posts cover: the last 24 hours, and the 7 days
+	// before them. The table post_hours keeps one more day.
+	postDays = 8
 )
 
 // Rollup computes the figures in the list of partners, and the ledger's totals by month. It sums the
 // ledger by day and partner in the table partner_days. From that, it computes the 30-day totals in the
-// table partner_figures. It sums the ledger by account and month in the table ledger_totals.
+// table partner_figures. It sums the ledger by account and month in the table ledger_totals, and the
+// traffic counters of posts by hour in the table post_hours.
 type Rollup struct {
 	db          *postgres.DB
 	clock       clock.Clock
@@ -105,7 +109,7 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	if more = !now.Before(had.whole.Add(day + dayDelay)); more {
 		done.whole = had.whole.Add(day)
 		due := !now.Before(done.whole.Add(day + dayDelay)) // if another day is due, the figures are updated after that day
-		err = replaceDay(ctx, tx, had.whole, now.Truncate(day), !due)
+		err = replaceDay(ctx, tx, had.whole, now, !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
 		}
@@ -113,7 +117,7 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 		if until := now.Add(-entryDelay).Truncate(time.Microsecond); until.After(had.until) {
 			done.until = until
 		}
-		err = addLatest(ctx, tx, had.until, done.until, now.Truncate(day))
+		err = addLatest(ctx, tx, had.until, done.until, now)
 	}
 	if err != nil || done == had {
 		return more, err
@@ -148,13 +152,14 @@ const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currenc
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 GROUP BY 1, 2, 3`
 
 // replaceDay sums a completed day again, including entries that were committed late.
-func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool) error {
+func replaceDay(ctx context.Context, tx pgx.Tx, from, now time.Time, show bool) error {
 	all := []statement{
 		{`DELETE FROM partner_days WHERE day = $1`, []any{from}},
 		{`INSERT INTO partner_days (day, partner_id, currency, leads, payout_minor) ` + sums, []any{from, from.Add(day)}},
+		sumPosts(from, from.Add(day), now),
 	}
 	if show {
-		all = append(all, statement{showAll, []any{today.Add(-figureDays * day)}})
+		all = append(all, statement{showAll, figureStarts(now)})
 	}
 	return inOrder(ctx, tx, all...)
 }
@@ -162,24 +167,49 @@ func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool
 // addLatest adds the ledger entries in a time range to partner_days, and updates the figures of
 // partners that had entries or traffic. At intervals of refreshEvery, it updates the figures of all
 // partners instead, because their 30-day window moves at midnight.
-func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
-	show := statement{showTouched, []any{today.Add(-figureDays * day), from, until, from.Add(-entryDelay)}}
+func addLatest(ctx context.Context, tx pgx.Tx, from, until, now time.Time) error {
+	show := statement{showTouched, append(figureStarts(now), from, until, from.Add(-entryDelay))}
 	if !from.Truncate(refreshEvery).Equal(until.Truncate(refreshEvery)) {
-		show = statement{showAll, show.args[:1]}
+		show = statement{showAll, figureStarts(now)}
 	}
 	return inOrder(ctx, tx,
 		statement{`INSERT INTO partner_days AS d (day, partner_id, currency, leads, payout_minor) ` + sums + `
 			ON CONFLICT (day, partner_id, currency) DO UPDATE SET leads = d.leads + excluded.leads, payout_minor = d.payout_minor + excluded.payout_minor`,
 			[]any{from, until}},
-		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{today.Add(-retentionDays * day)}},
+		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{now.Truncate(day).Add(-retentionDays * day)}},
+		sumPosts(from.Add(-entryDelay), now, now),
+		statement{`DELETE FROM post_hours WHERE hour < $1`, []any{now.Truncate(day).Add(-postDays * day)}},
 		show)
+}
+
+// figureStarts returns the first arguments of the statements showAll and showTouched: the day before the first day
+// of the figures, and the start of the last 24 hours. These are 24 hours of the clock, like in the overview, and the
+// last one has not ended.
+func figureStarts(now time.Time) []any {
+	return []any{now.Truncate(day).Add(-figureDays * day), LastSteps(now, time.Hour, 24).From}
+}
+
+// sumPosts sums the posts in a time range by partner and hour. The hour in which the range starts is summed again.
+// Earlier hours than post_hours keeps are skipped.
+func sumPosts(from, until, now time.Time) statement {
+	if first := now.Truncate(day).Add(-postDays * day); from.Before(first) {
+		from = first
+	}
+	return statement{`INSERT INTO post_hours AS h (partner_id, hour, posts, rejected)
+		SELECT partner_id, date_trunc('hour', minute), sum(count), coalesce(sum(count) FILTER (WHERE NOT (` + accepted + `)), 0)
+		FROM traffic_minutes t WHERE minute >= $1 AND minute < $2 AND endpoint = 'post'
+			AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = t.account_id AND a.sandbox)
+		GROUP BY 1, 2
+		ON CONFLICT (partner_id, hour) DO UPDATE SET posts = excluded.posts, rejected = excluded.rejected
+		WHERE (h.posts, h.rejected) IS DISTINCT FROM (excluded.posts, excluded.rejected)`,
+		[]any{from.Truncate(time.Hour), until}}
 }
 
 const (
 	showAll     = `WITH shown AS (SELECT id FROM partners)` + show
 	showTouched = `WITH shown AS MATERIALIZED (
-		SELECT partner_id AS id FROM ledger_entries WHERE occurred_at >= $2 AND occurred_at < $3
-		UNION SELECT t.partner_id FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id WHERE t.minute >= $4
+		SELECT partner_id AS id FROM ledger_entries WHERE occurred_at >= $3 AND occurred_at < $4
+		UNION SELECT t.partner_id FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id WHERE t.minute >= $5
 		UNION SELECT p.id FROM partners p WHERE NOT EXISTS (SELECT FROM partner_figures f WHERE f.partner_id = p.id)
 	)` + show
 )
@@ -191,18 +221,25 @@ const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
 	), by_partner AS (
-		SELECT partner_id, sum(leads)::bigint AS leads, jsonb_agg(jsonb_build_object('currency', currency, 'minor', minor) ORDER BY currency) AS payouts
+		SELECT partner_id, sum(leads)::bigint AS leads, jsonb_agg(jsonb_build_object('currency', currency, 'minor', minor) ORDER BY by_currency.leads DESC, currency) AS payouts
 		FROM by_currency GROUP BY partner_id
+	), by_hour AS (
+		SELECT partner_id, sum(posts) FILTER (WHERE hour >= $2)::bigint AS posts,
+			sum(rejected) FILTER (WHERE hour >= $2)::bigint AS rejected, sum(rejected) FILTER (WHERE hour < $2)::bigint AS before
+		FROM post_hours WHERE hour >= $2 - interval '7 days' AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id
 	), latest AS (
-		SELECT p.id, coalesce(s.leads, 0) AS leads, coalesce(s.payouts, '[]') AS payouts, greatest(f.last_traffic_at, t.minute) AS seen, f.partner_id AS there,
-			f.leads AS had_leads, f.payouts AS had_payouts, f.last_traffic_at AS had_seen
-		FROM shown p LEFT JOIN by_partner s ON s.partner_id = p.id LEFT JOIN partner_figures f ON f.partner_id = p.id
+		SELECT p.id, coalesce(s.leads, 0) AS leads, coalesce(s.payouts, '[]') AS payouts, greatest(f.last_traffic_at, t.minute) AS seen,
+			coalesce(h.posts, 0) AS posts, coalesce(h.rejected, 0) AS rejected, coalesce(h.before, 0) AS before, f.partner_id AS there,
+			(f.leads, f.payouts, f.last_traffic_at, f.posts, f.rejected_posts, f.rejected_before) AS had
+		FROM shown p LEFT JOIN by_partner s ON s.partner_id = p.id LEFT JOIN by_hour h ON h.partner_id = p.id
+			LEFT JOIN partner_figures f ON f.partner_id = p.id
 			LEFT JOIN LATERAL (SELECT minute FROM traffic_minutes m WHERE m.partner_id = p.id ORDER BY minute DESC LIMIT 1) t ON true
 	)
-	INSERT INTO partner_figures (partner_id, leads, payouts, last_traffic_at)
-	SELECT id, leads, payouts, seen FROM latest
-	WHERE there IS NULL OR (leads, payouts, seen) IS DISTINCT FROM (had_leads, had_payouts, had_seen)
-	ON CONFLICT (partner_id) DO UPDATE SET leads = excluded.leads, payouts = excluded.payouts, last_traffic_at = excluded.last_traffic_at`
+	INSERT INTO partner_figures (partner_id, leads, payouts, last_traffic_at, posts, rejected_posts, rejected_before)
+	SELECT id, leads, payouts, seen, posts, rejected, before FROM latest
+	WHERE there IS NULL OR (leads, payouts, seen, posts, rejected, before) IS DISTINCT FROM had
+	ON CONFLICT (partner_id) DO UPDATE SET leads = excluded.leads, payouts = excluded.payouts, last_traffic_at = excluded.last_traffic_at,
+		posts = excluded.posts, rejected_posts = excluded.rejected_posts, rejected_before = excluded.rejected_before`
 
 type statement struct {
 	sql  string

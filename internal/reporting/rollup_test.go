@@ -127,7 +127,7 @@ func TestRollup(t *testing.T) {
 	want(t, "days", b.days(t), append(before, "2026-01-02 mine GBP 2 1200")...)
 	others := []string{"new 0 []", `theirs 1 [{"minor": 1, "currency": "GBP"}] 2026-01-02 01:00:00+00`}
 	want(t, "figures", b.figures(t),
-		append([]string{`mine 4 [{"minor": 5, "currency": "EUR"}, {"minor": 1230, "currency": "GBP"}]`}, others...)...)
+		append([]string{`mine 4 [{"minor": 1230, "currency": "GBP"}, {"minor": 5, "currency": "EUR"}]`}, others...)...)
 	if got := b.until(t); !got.Equal(now.Add(-time.Minute)) {
 		t.Errorf("added_until is %s, want %s", got, now.Add(-time.Minute))
 	}
@@ -137,13 +137,58 @@ func TestRollup(t *testing.T) {
 	b.pass(t)
 	want(t, "days a minute later", b.days(t), append(before, "2026-01-02 mine GBP 3 1207")...)
 	want(t, "figures a minute later", b.figures(t),
-		append([]string{`mine 5 [{"minor": 5, "currency": "EUR"}, {"minor": 1237, "currency": "GBP"}]`}, others...)...)
+		append([]string{`mine 5 [{"minor": 1237, "currency": "GBP"}, {"minor": 5, "currency": "EUR"}]`}, others...)...)
 
 	b.clock.Advance(24 * time.Hour)
 	b.pass(t)
 	want(t, "days a day later", b.days(t), append(before[1:], "2026-01-02 mine GBP 3 1207")...)
 	if got := b.figures(t); strings.Contains(got, `theirs 1`) {
 		t.Errorf("the figures still contain a lead from 30 days ago: %s", got)
+	}
+}
+
+// The figures count rejected posts of the last 24 hours and of the 7 days before them, without pings and sandbox
+// accounts. They move on with the clock, and include counts that are written late.
+func TestRollupCountsRejectedPosts(t *testing.T) {
+	t.Parallel()
+	b := newLedgerRollup(t)
+	now := testkit.StartTime()
+	mine, sandbox := b.partner(t, "mine"), uuid.New()
+	b.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+		VALUES ($1, $2, 'trial', 'Trial', true, true, 'active', 'inherit', now(), now())`, sandbox, mine)
+	count := func(at time.Time, account uuid.UUID, endpoint, outcome string, n int) {
+		t.Helper()
+		b.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $3, $4, $5, $6, $7, '{}')`, at.Truncate(time.Minute), mine, account,
+			uuid.Nil, endpoint, outcome, n)
+	}
+	rates := func(what, wanted string) {
+		t.Helper()
+		b.pass(t)
+		want(t, what, testkit.Value[string](t, b.Database,
+			`SELECT concat_ws(' ', posts, rejected_posts, rejected_before) FROM partner_figures WHERE partner_id = $1`, mine), wanted)
+	}
+	hour := now.Truncate(time.Hour)
+	count(now, uuid.Nil, "post", "signature", 30)
+	count(now, uuid.Nil, "post", "delivered", 5)
+	count(now, uuid.Nil, "post", "replayed_unsigned", 1)
+	count(now, uuid.Nil, "ping", "payload", 1000)
+	count(now, sandbox, "post", "payload", 1000)
+	count(hour.Add(-23*time.Hour), uuid.Nil, "post", "expired", 2)
+	count(hour.Add(-24*time.Hour), uuid.Nil, "post", "expired", 4)
+	count(hour.Add(-8*24*time.Hour+time.Hour), uuid.Nil, "post", "expired", 8)
+	count(hour.Add(-8*24*time.Hour), uuid.Nil, "post", "expired", 1000)
+	rates("first pass", "38 32 12")
+	b.clock.Advance(2 * time.Minute)
+	count(now.Add(-time.Minute), uuid.Nil, "post", "signature", 3) // in a minute that an earlier pass has counted
+	rates("two minutes later", "41 35 12")
+	b.clock.Advance(time.Hour)
+	rates("an hour later", "39 33 6")
+	b.clock.Advance(24 * time.Hour)
+	rates("a day later", "0 0 39")
+	b.clock.Advance(8 * 24 * time.Hour)
+	rates("much later", "0 0 0")
+	if n := testkit.Value[int](t, b.Database, `SELECT count(*) FROM post_hours`); n != 0 {
+		t.Errorf("post_hours has %d old rows", n)
 	}
 }
 
