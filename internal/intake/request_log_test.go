@@ -44,8 +44,7 @@ func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	return found
 }
 
-// The newest rejections of each partner are kept. Rejections without a partner are only counted
-// (decision 24).
+// The newest rejections of each partner are kept, and so are those that belong to no partner (decision 80).
 func TestNewestRejectionsAreKept(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -82,7 +81,7 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 	if kept := n.rejections(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
 		t.Errorf("other partner: got %+v", kept)
 	}
-	if all := see[int64](t, n, `SELECT count(*) FROM api_requests`); all != testkit.RequestLogRows+2 {
+	if all := see[int64](t, n, `SELECT count(*) FROM api_requests`); all != testkit.RequestLogRows+3 {
 		t.Errorf("got %d rejections in total", all)
 	}
 }
@@ -347,13 +346,20 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got[i])
 		}
 	}
-	// A post that no secret of any partner signed belongs to no partner.
+	// A post that no secret of any partner signed belongs to no partner, and so does a ping to the shared base URL.
 	stranger := unsigned(shared, body("tx_1"))
 	stranger.Headers = testkit.SignWith(unknownSecret, n.Time.Now(), stranger.Body)
 	n.rejected(t, stranger, badSignature)
-	n.Traffic.Flush(t.Context())
-	if all := see[int](t, n, `SELECT count(*) FROM api_requests WHERE request_id = $1`, stranger.ID); all != 0 {
-		t.Errorf("got %d rows of a post without a partner", all)
+	ping := intake.PingRequest{ID: uuid.New(), Body: []byte("{")}
+	if _, err := n.in.Ping(ping); err == nil {
+		t.Fatal("priced")
+	}
+	var ofNobody []uuid.UUID
+	for _, r := range n.logged(t, testkit.Partner{}) {
+		ofNobody = append(ofNobody, r.Request)
+	}
+	if !slices.Contains(ofNobody, stranger.ID) || !slices.Contains(ofNobody, ping.ID) || len(ofNobody) != 2 {
+		t.Errorf("the requests without a partner are %v", ofNobody)
 	}
 	// After 30 days, the secret is like an unknown one.
 	n.Time.Advance(31 * 24 * time.Hour)

@@ -97,11 +97,8 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-// log adds a request to the log, if its partner is known or may still be found.
+// log adds a request to the log. The requests that belong to no partner have limits of their own.
 func (t *Traffic) log(r loggedRequest) {
-	if r.Partner == uuid.Nil && r.wrong == nil {
-		return
-	}
 	r.kind = kindOf(r.TrafficKey)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
@@ -77,10 +75,9 @@ func (q *requestQueue) findSecrets() {
 		for _, r := range list {
 			wrong := r.wrong
 			r.wrong = nil
-			switch {
-			case wrong != nil && checks < maxSecretChecks && wrong.findSecret(&r, &checks) && r.set() != set:
+			if wrong != nil && checks < maxSecretChecks && wrong.findSecret(&r, &checks) && r.set() != set {
 				found = append(found, r)
-			case r.Partner != uuid.Nil:
+			} else {
 				rest = append(rest, r)
 			}
 		}

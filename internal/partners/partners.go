@@ -196,6 +196,31 @@ func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (m
 	return postgres.ByIDs(q, ids, func(p models.Partner) uuid.UUID { return p.ID })
 }
 
+// AccountsByIDs returns the accounts with the given ids in one query.
+func (s *Service) AccountsByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Account, error) {
+	return byIDs(s.db.Gorm.WithContext(ctx), sc, ids, func(a models.Account) uuid.UUID { return a.ID })
+}
+
+// SecretsByIDs returns the secrets with the given ids in one query.
+func (s *Service) SecretsByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.SigningSecret, error) {
+	return byIDs(s.db.Gorm.WithContext(ctx), sc, ids, func(s models.SigningSecret) uuid.UUID { return s.ID })
+}
+
+func byIDs[T any](db *gorm.DB, sc scope.Scope, ids []uuid.UUID, idOf func(T) uuid.UUID) (map[uuid.UUID]T, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var all []T
+	if err := restrict(db, sc, "partner_id").Where("id IN ?", ids).Find(&all).Error; err != nil {
+		return nil, postgres.Translate(err)
+	}
+	found := make(map[uuid.UUID]T, len(all))
+	for _, row := range all {
+		found[idOf(row)] = row
+	}
+	return found, nil
+}
+
 func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {
 	if sc.All() {
 		return q

@@ -40,8 +40,10 @@ func (r Request) Took() time.Duration { return time.Duration(r.DurationUS) * tim
 
 // RequestFilter selects requests. A field with its zero value matches all requests.
 type RequestFilter struct {
-	Partner uuid.UUID
-	Outcome string
+	Partner  uuid.UUID
+	Endpoint string
+	Outcome  string
+	Since    time.Time
 }
 
 // RequestPage is a page of requests, newest first.
@@ -97,20 +99,28 @@ func (in *Reader) RequestGroups(
 const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, code,
 	message, detail, to_json(fields) AS fields, duration_us`
 
+// requests returns a query for the requests in the scope. Only a scope of all partners includes the requests that
+// belong to no partner.
 func requests(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
 	q := db.Gorm.WithContext(ctx).Table("api_requests")
 	if sc.All() {
 		return q
 	}
-	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil)) // uuid.Nil, because GORM writes an empty list as NULL
+	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Max)) // uuid.Max, because GORM writes an empty list as NULL
 }
 
 func (f RequestFilter) apply(q *gorm.DB) *gorm.DB {
 	if f.Partner != uuid.Nil {
 		q = q.Where("partner_id = ?", f.Partner)
 	}
+	if f.Endpoint != "" {
+		q = q.Where("endpoint = ?", f.Endpoint)
+	}
 	if f.Outcome != "" {
 		q = q.Where("outcome = ?", f.Outcome)
+	}
+	if !f.Since.IsZero() {
+		q = q.Where("at >= ?", f.Since)
 	}
 	return q
 }

@@ -69,6 +69,8 @@ func TestRequests(t *testing.T) {
 		"out of scope":   {scope.Partners(f.theirs), reporting.RequestFilter{Partner: f.mine}, ""},
 		"empty scope":    {scope.Scope{}, reporting.RequestFilter{}, ""},
 		"an outcome":     {scope.System, reporting.RequestFilter{Partner: f.mine, Outcome: "signature"}, "ca"},
+		"since a time":   {scope.System, reporting.RequestFilter{Since: now.Add(8 * time.Second)}, "ji"},
+		"an endpoint":    {scope.System, reporting.RequestFilter{Endpoint: "ping"}, ""},
 		"outcome prefix": {scope.System, reporting.RequestFilter{Outcome: "sign%"}, ""},
 	} {
 		if _, which := list(c.sc, c.f, postgres.Page{Size: 20}); which != c.want {
@@ -84,6 +86,13 @@ func TestRequests(t *testing.T) {
 		got, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), *sc, requests[3])
 		if err != nil || found != want || found && (got.Partner != f.theirs || got.Outcome != "signature") {
 			t.Errorf("FindRequest() = %t, %+v, %v, want %t", found, got, err, want)
+		}
+	}
+	// Only a scope of all partners includes the requests that belong to no partner.
+	nobodys := f.reject(t, uuid.Nil, now, "signature")
+	for sc, want := range map[*scope.Scope]bool{new(scope.Scope{}): false, new(scope.Partners(f.mine)): false, new(scope.System): true} {
+		if got, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), *sc, nobodys); err != nil || found != want {
+			t.Errorf("request of no partner: FindRequest() = %t, %+v, %v, want %t", found, got, err, want)
 		}
 	}
 }
