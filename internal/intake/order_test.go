@@ -10,7 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -87,12 +90,16 @@ type orderTest struct {
 	*node
 	own    testkit.Partner
 	quotes map[quoteKind]string
+
+	checker *intake.Checker // must agree with the endpoint
 }
 
 type quoteKind struct{ foreign, expired, delivered bool }
 
 func newOrderTest(t *testing.T, n *node, own, other testkit.Partner) *orderTest {
-	c := &orderTest{node: n, own: own, quotes: map[quoteKind]string{}}
+	c := &orderTest{
+		node: n, own: own, quotes: map[quoteKind]string{}, checker: intake.NewChecker(n.Deps, models.SigningOff),
+	}
 	for _, old := range []bool{true, false} {
 		for _, foreign := range []bool{false, true} {
 			by := own
@@ -140,8 +147,23 @@ func (c *orderTest) try(t *testing.T, a attempt) (uuid.UUID, error) {
 		}
 		r.Headers.Signature = []string{signature}
 	}
+	checked, failed := c.checker.Check(t.Context(), scope.System, r)
 	result, err := c.in.Post(t.Context(), r)
+	if failed != nil || !sameResponse(checked, err) {
+		t.Errorf("the checker expects %v (%v), but the response is %v", checked.Err, failed, err)
+	}
 	return result.Partner, err
+}
+
+// sameResponse reports whether a checker expects the response to a post, and finds the check that rejects it.
+func sameResponse(checked intake.CheckedPost, err error) bool {
+	want := apperr.As(err)
+	if want == nil || checked.Err == nil {
+		return want == nil && checked.Err == nil && checked.Stop == ""
+	}
+	first := checked.Order[slices.IndexFunc(checked.Order, func(one intake.Check) bool { return checked.Failed[one] != nil })]
+	return checked.Err.Reason == want.Reason && checked.Err.PublicCode == want.PublicCode && checked.Stop == first &&
+		checked.Failed[first].Reason == want.Reason
 }
 
 // TestOrderOfChecks breaks each rule alone and each pair of rules together. In a pair, the earlier

@@ -38,23 +38,12 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 // post reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
 // even if it returns an error, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
-	parsed, err := in.readPost(req, in.Directory.Get(), start)
-	if err != nil {
-		return PostResult{}, owner{base: parsed.base}, err
-	}
-	who, err := in.authenticate(ctx, parsed)
-	if err != nil {
-		return PostResult{}, who, err
-	}
-	p := authenticated{parsed, who}
-	if p.payloadErr == nil && p.quoteErr == nil {
-		p.payload.Complete(p.leadCountry(), p.quote.IssuedAt())
-	}
-	if err := p.validate(); err != nil {
-		result, err := in.findReplay(ctx, p, err)
+	p, result, err := in.judge(ctx, req, in.Directory.Get(), start)
+	who := p.owner
+	if err != nil || result.Replayed {
 		return result, who, err
 	}
-	result, err := in.deliver(ctx, p)
+	result, err = in.deliver(ctx, p)
 	switch {
 	case errors.Is(err, leads.ErrInactiveSecret):
 		err = signing.ErrSignature.WithReason(string(models.OutcomeInactive))
@@ -64,6 +53,27 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 		err = p.inactive()
 	}
 	return result, who, err
+}
+
+// judge makes all checks of a post except those that the database makes when it stores the lead. If another check
+// fails, but the partner has already delivered the lead, the result is a replay.
+func (in *Intake) judge(
+	ctx context.Context, req PostRequest, d *partners.Directory, start time.Time,
+) (p authenticated, result PostResult, err error) {
+	if p.post, err = in.readPost(req, d, start); err != nil {
+		p.owner.base = p.base
+		return p, result, err
+	}
+	if p.owner, err = in.authenticate(ctx, p.post); err != nil {
+		return p, result, err
+	}
+	if p.payloadErr == nil && p.quoteErr == nil {
+		p.payload.Complete(p.leadCountry(), p.quote.IssuedAt())
+	}
+	if err = p.validate(); err != nil {
+		result, err = in.findReplay(ctx, p, err)
+	}
+	return p, result, err
 }
 
 // validate checks the payload, then the quote, then whether the account and its partner are active

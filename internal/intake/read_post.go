@@ -62,9 +62,14 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 		return p, errNotStored // a starting node loads the rate card last
 	}
 	p.taxonomy = card.Taxonomy
-	p.payload, p.payloadErr = payload.ParsePost(req.Body)
-	p.payloadErr = payload.WithContentEncoding(p.payloadErr, req.ContentEncoding)
-	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)
-	p.payload.InheritTags(p.quote.Reference, p.quote.SubID)
+	in.parse(&p)
 	return p, nil
+}
+
+// parse parses the body of a post and opens its quote.
+func (in *Intake) parse(p *post) {
+	p.payload, p.payloadErr = payload.ParsePost(p.Body)
+	p.payloadErr = payload.WithContentEncoding(p.payloadErr, p.ContentEncoding)
+	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, p.start)
+	p.payload.InheritTags(p.quote.Reference, p.quote.SubID)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -166,6 +167,32 @@ func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 // Account returns the account that a post names in its "partnerId", or nil. The lookup is
 // case-sensitive.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
+
+// Within returns a directory of only the partners in a scope, and the platform partner.
+func (d *Directory) Within(sc scope.Scope) *Directory {
+	if sc.All() {
+		return d
+	}
+	visible := func(p *Partner) bool { return sc.Allows(p.ID) || p.ID == models.PlatformIDs.Partner }
+	in := newDirectory()
+	in.forPings = d.forPings
+	for partner, p := range d.byID {
+		if visible(p) {
+			in.byID[partner], in.bySlug[p.Slug] = p, p
+		}
+	}
+	for identifier, a := range d.byIdentifier {
+		if visible(a.Partner) {
+			in.byIdentifier[identifier] = a
+		}
+	}
+	for _, p := range d.shared {
+		if visible(p) {
+			in.shared = append(in.shared, p)
+		}
+	}
+	return in
+}
 
 // Shared returns the partners that can send signed posts to the shared base URL. It includes partners that
 // are not approved, so that they can find out which leads they delivered before (decision 13).
