@@ -33,6 +33,7 @@ import (
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -55,6 +56,7 @@ type Options struct {
 	Staff          *staff.Service
 	Audit          *audit.Log
 	Partners       *partners.Service
+	Checker        *intake.Checker
 	Prices         *ratecard.Service
 	Reporting      *reporting.Reader
 	Leads          *leads.Reader
@@ -107,7 +109,7 @@ func evidenceKeys(keys *snapshot.Holder[evidence.PublicKeys]) func(*web.Request)
 // Routes returns the routes of all areas.
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
-		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
+		Audit: o.Audit, Checker: o.Checker, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
 		PublicURL: o.PublicURL, RequestLogDays: o.RequestLogDays, Reporting: o.Reporting, Staff: o.Staff,
 	}
 	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)

@@ -9,7 +9,6 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	disclosuresview "github.com/pingpost/pingpost/templates/disclosures"
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
@@ -217,25 +216,26 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Label:  text,
 			Errors: errors,
 		}),
-		"check": partnersview.SignatureCheck(partnersview.CheckView{
-			Head:      head,
-			Timestamp: text,
-			Body:      text,
-			Signature: text,
-			Result:    &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)},
+		"check": partnersview.PostCheck(partnersview.CheckView{
+			Head:    head,
+			Request: text,
+			Result: &partnersview.CheckResult{
+				Verdict: text, Code: text, Signed: []byte(text),
+				Checks: []partnersview.CheckRow{{Label: text, State: text, Detail: text, Fix: text, Notes: []string{text}}},
+			},
 		}),
-		"requests": partnersview.PartnerRequests(partnersview.PartnerRequestsView{
+		"requests": partnersview.Requests(partnersview.RequestsView{
 			Head:     head,
 			Days:     text,
 			CheckURL: address,
 			Requests: []partnersview.RequestRow{
 				{Outcome: text, Account: text, Fix: text, Fields: []string{text}, RequestID: ui.Link{Label: text, URL: address}},
-				{Outcome: text, Secret: text},
+				{Outcome: text, Secret: text, Response: text, Partner: ui.Link{Label: text, URL: address}},
 			},
 		}),
 		"request": partnersview.PartnerRequest(partnersview.PartnerRequestView{
 			Head: head, RequestID: text, Outcome: text, Endpoint: text, Account: text, Secret: text, Status: text,
-			Message: text, Fields: []string{text}, Fix: text, Lead: ui.Link{Label: text, URL: address}, Took: text, ListURL: address,
+			Message: text, Reply: text, Fields: []string{text}, Fix: text, Lead: ui.Link{Label: text, URL: address}, Took: text, ListURL: address,
 		}),
 		"documentation": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
 		"link": partnersview.LinkCreated(partnersview.LinkCreatedView{
@@ -260,7 +260,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 				Kind:     text,
 				What:     text,
 				Detail:   text,
-				LeadID:   text,
+				Lead:     ui.Link{Label: text, URL: address},
 				Fix:      text,
 				CheckURL: address,
 			}}},

@@ -66,6 +66,10 @@ func partnerLists() map[string]templ.Component {
 					{Minor: 91020450, Currency: money.GBP},
 					{Minor: 1204000, Currency: money.USD},
 				},
+				Rejected:    30,
+				Change:      28,
+				Accepted:    "16.7%",
+				RequestsURL: harbour + "?tab=requests",
 				LastTraffic: ago(3 * time.Second),
 			},
 			{

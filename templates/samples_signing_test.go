@@ -6,7 +6,6 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -50,37 +49,39 @@ func partnerSigning() map[string]templ.Component {
 	}
 	locked.Head, locked.Locked = readOnly("Signing"), "You have read-only access to this partner."
 	check := partnersview.CheckView{Head: head("")}
-	check.Head.Shell = shell("Check signature", "partners", partnersCrumb, harbourCrumb)
+	check.Head.Shell = shell("Check a post", "partners", partnersCrumb, harbourCrumb)
 	wrong := check
-	wrong.Timestamp, wrong.Signature = "1795287764", "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
-	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
+	wrong.Request = "POST /p/harbour-leads/api/lead/post HTTP/1.1\nX-Timestamp: 1795287764\n" +
+		"X-Signature-SHA256: 7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f\n\n{\n  \"transactionId\": \"tx_01M7Q5A2E9\"\n}\n"
 	right, rejected := wrong, wrong
-	wrong.Result = &diagnose.Diagnosis{
-		Verdict: "A line break at the end of the body was sent but not signed.",
-		Fix:     "Sign exactly the bytes that are sent.",
-		Notes:   []string{"The timestamp is 4 minutes old, which is accepted.", "The signature has the correct format: 64 hexadecimal digits."},
-		Signed:  []byte(wrong.Timestamp + "." + wrong.Body),
+	wrong.Result = &partnersview.CheckResult{
+		Verdict: "The post would be rejected: 401 Invalid HMAC SHA-256 signature", Code: "signature_invalid", Stop: "signature", At: now,
+		Checks: []partnersview.CheckRow{
+			{Name: "timestamp", Label: "Timestamp", Kind: "good", State: "Passed"},
+			{
+				Name: "signature", Label: "Signature", Kind: "bad", State: "Rejected here",
+				Detail: "A line break at the end of the body was sent but not signed.", Fix: "Sign exactly the bytes that are sent.",
+				Notes: []string{"The secret is correct: “live” (…9f3K)."},
+			},
+			{Name: "expiry", Label: "Quote expiry", Kind: "idle", State: "Not checked"},
+		},
+		Causes: []string{"body_newline_sent"}, Signed: []byte("1795287764.{\n  \"transactionId\": \"tx_01M7Q5A2E9\"\n}\n"),
 	}
-	right.Result = &diagnose.Diagnosis{
-		Matches: true,
-		Verdict: "The signature is valid. It was made with secret live 2026 (…9f3K).",
-		Signed:  []byte("1795287764.{}"),
+	right.Result = &partnersview.CheckResult{
+		Accepted: true, Verdict: "The post would be accepted.", At: now, Signed: []byte("1795287764.{}"),
+		Checks: []partnersview.CheckRow{{Name: "timestamp", Label: "Timestamp", Kind: "good", State: "Passed"}},
 	}
-	rejected.Errors = ui.Errors{
-		{Field: "timestamp", Message: "Paste the X-Timestamp header exactly as it was sent."},
-		{Field: "body", Message: "Paste the body exactly as it was sent."},
-		{Field: "signature", Message: "Paste the X-Signature-SHA256 header exactly as it was sent."},
-	}
+	rejected.Errors = ui.Errors{{Field: "request", Message: "The body is missing. Paste it after the headers and an empty line."}}
 	return map[string]templ.Component{
 		"partner-signing":          partnersview.PartnerSigning(view),
 		"partner-signing-full":     partnersview.PartnerSigning(signed),
 		"partner-signing-silent":   partnersview.PartnerSigning(silent),
 		"partner-signing-conflict": partnersview.PartnerSigning(conflict),
 		"partner-signing-locked":   partnersview.PartnerSigning(locked),
-		"check":                    partnersview.SignatureCheck(check),
-		"check-wrong":              partnersview.SignatureCheck(wrong),
-		"check-right":              partnersview.SignatureCheck(right),
-		"check-errors":             partnersview.SignatureCheck(rejected),
+		"check":                    partnersview.PostCheck(check),
+		"check-wrong":              partnersview.PostCheck(wrong),
+		"check-right":              partnersview.PostCheck(right),
+		"check-errors":             partnersview.PostCheck(rejected),
 	}
 }
 

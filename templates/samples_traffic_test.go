@@ -59,7 +59,7 @@ func partnerTraffic() map[string]templ.Component {
 	}
 	quiet.Traffic = []ui.TrafficStep{{Label: "18:00"}, {Label: "19:00"}}
 	failed.Failed, failed.RetryURL = "The partner's traffic could not be loaded.", harbour+"?tab=traffic"
-	requests := partnersview.PartnerRequestsView{
+	requests := partnersview.RequestsView{
 		Head: head("Requests"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
@@ -74,8 +74,11 @@ func partnerTraffic() map[string]templ.Component {
 			{
 				At:        ago(20 * time.Second),
 				Outcome:   "Post: wrong signature",
+				Response:  "401 Invalid HMAC SHA-256 signature",
+				Code:      "signature_invalid",
 				Account:   "harbour-trial",
-				Secret:    "Signed with secret “first secret” (pp_…9f3K), which was no longer valid.",
+				Secret:    "“first secret” (…9f3K), the first 3 min after it was revoked by ada@example.com",
+				Fix:       "Sign with a valid secret. If the partner has none, create one.",
 				RequestID: ui.Link{Label: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1", URL: harbour + "/requests/rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1"},
 				Count:     "1,240",
 				First:     ago(2 * time.Hour),
@@ -94,6 +97,9 @@ func partnerTraffic() map[string]templ.Component {
 			},
 		},
 	}
+	everyone := requests
+	everyone.Head, everyone.AllPartners, everyone.Of, everyone.CheckURL = partnersview.PartnerHead{Shell: shell("Requests", "partners", partnersCrumb)}, true, "all partners", ""
+	everyone.Ranges = []ui.Option{{Value: "24h", Label: "Last 24 hours", Selected: true}}
 	each := requests
 	each.Grouped, each.Pager = false, ui.Pager{Older: "/o"}
 	none := requests
@@ -108,24 +114,32 @@ func partnerTraffic() map[string]templ.Component {
 		Outcome:   "Wrong signature",
 		Endpoint:  "Post",
 		Account:   "harbour-trial",
-		Secret:    "“first secret” (pp_…9f3K), revoked on 2026-11-05 09:12:44 UTC by Ada Account",
+		Secret:    "“first secret” (…9f3K), which was revoked by ada@example.com on 2026-11-05 09:12:44 UTC",
 		Status:    "401 Unauthorized",
 		Message:   "Invalid HMAC SHA-256 signature",
 		Fix:       "Sign with a valid secret. If the partner has none, create one.",
 		Took:      "310 µs",
 		ListURL:   harbour + "?tab=requests",
+		Checks: []partnersview.CheckRow{
+			{Name: "timestamp", Label: "Timestamp", Kind: "good", State: "Passed"},
+			{Name: "signature", Label: "Signature", Kind: "bad", State: "Stopped here"},
+			{Name: "json", Label: "JSON", Kind: "idle", State: "Not reached"},
+		},
+		Reply: "Your post of 2026-11-05 09:14:44 UTC was rejected.\n\nResponse: 401 Invalid HMAC SHA-256 signature",
 	}
 	replay := request
 	replay.Kind, replay.Outcome, replay.Status, replay.Message, replay.Fix = "good", "Replayed", "200 OK", "", ""
+	replay.Checks, replay.Reply = nil, ""
 	replay.Lead = ui.Link{Label: "ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1", URL: "/leads/ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1"}
 	return map[string]templ.Component{
 		"partner-traffic":           partnersview.PartnerTraffic(full),
 		"partner-traffic-quiet":     partnersview.PartnerTraffic(quiet),
 		"partner-traffic-failed":    partnersview.PartnerTraffic(failed),
-		"partner-requests":          partnersview.PartnerRequests(requests),
-		"partner-requests-each":     partnersview.PartnerRequests(each),
-		"partner-requests-none":     partnersview.PartnerRequests(none),
-		"partner-requests-no-match": partnersview.PartnerRequests(nothing),
+		"partner-requests":          partnersview.Requests(requests),
+		"requests-of-all-partners":  partnersview.Requests(everyone),
+		"partner-requests-each":     partnersview.Requests(each),
+		"partner-requests-none":     partnersview.Requests(none),
+		"partner-requests-no-match": partnersview.Requests(nothing),
 		"partner-request":           partnersview.PartnerRequest(request),
 		"partner-request-replay":    partnersview.PartnerRequest(replay),
 	}
@@ -193,7 +207,7 @@ func liveActivity() partnersview.OnboardingLive {
 			Kind:    "good",
 			What:    "Lead delivered",
 			Detail:  "Sandbox account harbour-trial, signed with “first secret”.",
-			LeadID:  "ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1",
+			Lead:    ui.Link{Label: "ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1", URL: "/leads/ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1"},
 			Sandbox: true,
 		},
 		{

@@ -32,12 +32,14 @@ import (
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -104,8 +106,6 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	if err := signing.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access, published)
-	h.Reload(t)
 	prices, err := ratecard.NewService(h.DB, h.Time)
 	if err == nil {
 		_, err = prices.PublishShipped(t.Context())
@@ -113,6 +113,17 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	if err != nil {
 		t.Fatal(err)
 	}
+	directory := snapshot.New("directory", partners.NewService(h.DB, keys, h.Time).LoadDirectory)
+	card := snapshot.New("rate_card", prices.LoadCurrent)
+	quotes, err := quote.NewSealer(keys.QuoteKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker := intake.NewChecker(intake.Deps{
+		Directory: directory, Card: card, Quotes: quotes, Keys: keys, Leads: leads.NewStore(h.Pool), Clock: h.Time,
+	}, models.SigningRequired)
+	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access, published, directory, card)
+	h.Reload(t)
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
@@ -124,6 +135,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Staff:         h.StaffService,
 		Audit:         audit.New(h.DB, h.Time),
 		Partners:      partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
+		Checker:       checker,
 		Leads:         leads.NewReader(h.DB, keys, h.Time),
 		Jobs:          h.Jobs,
 		Payouts:       payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),

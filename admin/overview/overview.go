@@ -1,7 +1,9 @@
 package overview
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -31,7 +33,11 @@ func (h *Handlers) overview(k *web.Request) error {
 	}
 	v.Tiles = tiles(f, v.ShowPayouts)
 	for _, one := range f.Rejections {
-		v.Rejections = append(v.Rejections, ui.Bar{Label: web.RejectionLabel(one), Count: one.Count})
+		bar := ui.Bar{Label: web.RejectionLabel(one), Count: one.Count}
+		if k.May(web.ReadPartners) {
+			bar.URL = web.LoggedRequestsURL(url.Values{"endpoint": {one.Endpoint}, "outcome": {one.Reason}, "range": {r.Name()}})
+		}
+		v.Rejections = append(v.Rejections, bar)
 	}
 	if v.Attention, err = h.attention(k); err != nil {
 		return err
@@ -194,6 +200,18 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 			Text:   web.CountText(pending, false, "partner needs", "partners need") + " approval",
 			URL:    "/partners?status=pending",
 			Detail: "Pending partners do not receive prices.",
+		})
+	}
+	rejected, err := h.Partners.MostRejected(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rejected {
+		all = append(all, ui.AttentionItem{
+			Text: r.Name + ": " + ui.Number(r.Rejected) + " of " + web.CountText(r.Posts, false, "post", "posts") + " rejected",
+			URL:  web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
+			Detail: "In the last 24 hours. The daily average of the 7 days before was " +
+				fmt.Sprintf("%.1f.", float64(r.RejectedBefore)/7),
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))

@@ -1,6 +1,7 @@
 package overview_test
 
 import (
+	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -45,6 +47,33 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 			t.Errorf("%+v: got status %d, or the partner is not listed as expected", mode, p.Status)
 		}
 	}
+}
+
+// A partner with many rejected posts needs attention. The reasons lead to the posts behind them.
+func TestOverviewLeadsToRejectedPosts(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
+	h.Exec(t, `UPDATE partners SET status = 'approved' WHERE id = $1`, partner)
+	admintest.AddTraffic(h, t, partner, uuid.Nil, "post", "signature", 30)
+	admintest.AddTraffic(h, t, partner, uuid.Nil, "post", "delivered", 6)
+	rollup := reporting.NewRollup(h.DB, h.Time, slog.New(slog.DiscardHandler))
+	if err := rollup.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := b.Get(t, "/")
+	for _, link := range []string{
+		web.PartnerURL(partner) + "?tab=requests&range=24h", "/partners/requests?endpoint=post&outcome=signature&range=24h",
+	} {
+		if !slices.Contains(p.Values("href"), link) {
+			t.Errorf("the overview has no link to %s: %s", link, p.Text())
+		}
+		if p := b.Get(t, link); p.Status != http.StatusOK {
+			t.Errorf("%s: status %d", link, p.Status)
+		}
+	}
+	list := b.Get(t, "/partners?sort=-rejected")
+	list.ExpectTexts(t, http.StatusOK, web.PartnerURL(partner)+"?range=24h&amp;tab=requests", ">30<", "+30", "16.7%")
 }
 
 func TestTilesShowCorrectNumbers(t *testing.T) {

@@ -56,9 +56,13 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		SortName:  sort("name", false),
 		SortLeads: sort("leads", false),
 		SortSeen:  sort("seen", false),
-		AsOf:      found.AsOf,
-		State:     ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"},
-		Pager:     partnersPager(q, found),
+		// The first click shows the most rejected posts first.
+		SortRejected: web.DescendingSortLink("/partners", q, filters, "rejected"),
+		SortAccepted: sort("accepted", false),
+		RequestsURL:  requestsPath,
+		AsOf:         found.AsOf,
+		State:        ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"},
+		Pager:        partnersPager(q, found),
 	}
 	if k.May(web.CreatePartners) {
 		v.NewURL = "/partners/new"
@@ -73,6 +77,10 @@ func (h *Handlers) partnersList(k *web.Request) error {
 			Signing:     h.modeLabel(k, p.SigningMode),
 			Leads:       p.Leads,
 			Payouts:     p.Payouts,
+			Rejected:    p.Posts.Rejected,
+			Change:      p.Posts.Change(),
+			Accepted:    web.Share(p.Posts.Posts-p.Posts.Rejected, p.Posts.Posts),
+			RequestsURL: requestsURL(web.PartnerURL(p.ID), url.Values{"range": {"24h"}}),
 			LastTraffic: p.LastTraffic,
 		})
 	}

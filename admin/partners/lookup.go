@@ -1,8 +1,6 @@
 package partners
 
 import (
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 )
@@ -21,7 +19,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 	}
 	if request, err := id.Parse(id.Request, text); err == nil {
 		r, found, err := h.Reporting.FindRequest(k.R.Context(), sc, request)
-		if err == nil && found && r.Partner != uuid.Nil { // a ping to the shared base URL has no partner
+		if err == nil && found {
 			return requestURL(r)
 		}
 	}

@@ -161,6 +161,12 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 		if a.Outcome == "signature" {
 			e.CheckURL = web.PartnerURL(p.ID) + "/check"
 		}
+		if e.Lead.Label != "" && k.MayAt(web.ReadLeads, p.ID) {
+			e.Lead.URL = web.LeadURL(a.Lead)
+		}
+		if a.Lead == uuid.Nil {
+			e.Request.URL = requestURL(reporting.Request{Partner: p.ID, RequestID: a.Request})
+		}
 		v.Waiting = v.Waiting && a.Lead == uuid.Nil
 		v.Events = append(v.Events, e)
 	}
@@ -174,6 +180,8 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 			Kind: "bad",
 			What: ui.Sentence(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
 			Fix:  web.RejectionFix(a.Outcome, a.Code),
+
+			Request: ui.Link{Label: id.Format(id.Request, a.Request)},
 		}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
@@ -184,7 +192,7 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 		At:      a.At,
 		Kind:    "good",
 		What:    "Lead delivered",
-		LeadID:  id.Format(id.Lead, a.Lead),
+		Lead:    ui.Link{Label: id.Format(id.Lead, a.Lead)},
 		Sandbox: a.Sandbox,
 	}
 	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()

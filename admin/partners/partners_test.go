@@ -16,7 +16,9 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -206,7 +208,7 @@ func TestPartnerFormErrors(t *testing.T) {
 		"a short secret":     {o.PartnerURL + "/secrets/new", url.Values{"import": {"tooshort"}}, "import"},
 		"a weak secret":      {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
 		"an unknown overlap": {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
-		"no body to check":   {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
+		"no body to check":   {o.PartnerURL + "/check", url.Values{"request": {"X-Timestamp: 1"}}, "request"},
 	} {
 		p := o.Post(t, c.form, c.values)
 		if p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusConflict {
@@ -421,10 +423,52 @@ func TestRequests(t *testing.T) {
 	if p := o.Get(t, o.PartnerURL+"?tab=requests&outcome=nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("%s", p.Text())
 	}
+	// The requests of all partners can be filtered in the same way.
+	all := o.Get(t, "/partners/requests?view=each&endpoint=post&outcome=signature&range=1h")
+	if n := strings.Count(all.Body, o.PartnerURL+"/requests/rq_"); all.Status != http.StatusOK || n != web.PageSize || !strings.Contains(all.Body, "Harbour") && !strings.Contains(all.Body, o.Slug) {
+		t.Errorf("all partners: status %d, %d requests: %s", all.Status, n, all.Text())
+	}
+	for _, filter := range []string{"endpoint=ping", "outcome=expired"} {
+		if p := o.Get(t, "/partners/requests?"+filter); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+			t.Errorf("%s: %s", filter, p.Text())
+		}
+	}
+	o.Exec(t, `UPDATE api_requests SET at = at - interval '2 hours'`)
+	if p := o.Get(t, o.PartnerURL+"?tab=requests&range=1h"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+		t.Errorf("last hour: %s", p.Text())
+	}
+	if p := o.Get(t, o.PartnerURL+"?tab=requests&range=24h"); strings.Count(p.Body, "/requests/rq_") != 2 {
+		t.Errorf("last 24 hours: %s", p.Text())
+	}
 	other := o.AddPartner(t, "meadow")
 	for _, path := range []string{"/requests/" + one, "/requests/" + id.Format(id.Request, id.New(o.Time.Now()))} {
 		if p := o.Get(t, web.PartnerURL(other)+path); p.Status != http.StatusNotFound {
 			t.Errorf("another partner's page shows the request: %s", p.Text())
+		}
+	}
+}
+
+// A user with a role for all partners finds requests that belong to no partner. Others do not.
+func TestRequestsWithoutPartner(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	mine := o.PartnerID
+	limited := o.AddStaff(t, "ben-of-harbour@example.com", models.StaffRole{Role: models.AccountManager, PartnerID: &mine})
+	o.Reload(t)
+	request := id.New(o.Time.Now())
+	o.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us)
+		VALUES ($1, $2, $3, 'other_post', 'post', 'signature', '{}', 401, 'signature_invalid', 'Invalid HMAC SHA-256 signature', '', 310)`,
+		uuid.Nil, o.Time.Now(), request)
+	name := id.Format(id.Request, request)
+	page := "/partners/requests/" + name
+	o.Get(t, "/jump?q="+name).ExpectRedirect(t, page)
+	o.Get(t, page).ExpectTexts(t, http.StatusOK, name, "Invalid HMAC SHA-256 signature")
+	o.Get(t, "/partners/requests").ExpectTexts(t, http.StatusOK, page)
+	b := o.Console.NewClient(t)
+	b.SignIn(t, limited.Email)
+	for path, want := range map[string]int{"/jump?q=" + name: http.StatusNotFound, page: http.StatusNotFound, "/partners/requests": http.StatusOK} {
+		if p := b.Get(t, path); p.Status != want || strings.Contains(p.Body, `href="`+page) {
+			t.Errorf("%s in the scope of one partner: status %d, want %d", path, p.Status, want)
 		}
 	}
 }
@@ -439,53 +483,121 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 	if err := revoker.RevokeSecret(t.Context(), scope.System, models.Partner{ID: o.PartnerID}, secret); err != nil {
 		t.Fatal(err)
 	}
+	revoked := o.Time.Now()
+	o.Time.Advance(3 * time.Minute)
 	request := id.New(o.Time.Now())
-	o.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, secret_id, outcome, fields, status, code,
-			message, detail, duration_us)
-		VALUES ($1, $2, $3, 'other_post', 'post', $4, 'signature', '{}', 401, 'signature_invalid', '', '', 310)`,
-		o.PartnerID, o.Time.Now(), request, secret)
-	name := "“live” (pp_…" + shown[len(shown)-4:] + ")"
-	o.Get(t, o.PartnerURL+"?tab=requests").ExpectTexts(t, http.StatusOK, name)
+	for _, one := range []uuid.UUID{request, id.New(o.Time.Now())} {
+		o.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, secret_id, outcome, fields, status, code,
+				message, detail, duration_us)
+			VALUES ($1, $2, $3, 'other_post', 'post', $4, 'signature', '{}', 401, 'signature_invalid', 'Invalid HMAC SHA-256 signature', '', 310)`,
+			o.PartnerID, o.Time.Now(), one, secret)
+	}
+	lastFour := shown[len(shown)-4:]
+	name := "“live” (…" + lastFour + ")"
+	o.Get(t, o.PartnerURL+"?tab=requests").ExpectTexts(t, http.StatusOK, name, "401 Invalid HMAC SHA-256 signature",
+		"since <time", o.Time.Now().UTC().Format(">15:04<"), "the first 3 min after it was revoked by ada@example.com")
 	o.Get(t, o.PartnerURL+"?tab=requests&view=each").ExpectTexts(t, http.StatusOK, name)
-	o.Get(t, o.PartnerURL+"/requests/"+id.Format(id.Request, request)).
-		ExpectTexts(t, http.StatusOK, name, "revoked on "+ui.UTC(o.Time.Now())+" by ada@example.com")
+	p := o.Get(t, o.PartnerURL+"/requests/"+id.Format(id.Request, request))
+	p.ExpectTexts(t, http.StatusOK, name, "revoked by ada@example.com on "+ui.UTC(revoked))
+	checks := regexp.MustCompile(`data-check="(\w+)" data-state="(\w+)"`).FindAllStringSubmatch(p.Body, -1)
+	if got := slices.IndexFunc(checks, func(m []string) bool { return m[2] == "bad" }); len(checks) != 14 || got < 0 ||
+		checks[got][1] != "signature" || checks[got-1][2] != "good" || checks[got+1][2] != "idle" {
+		t.Errorf("the checks are %v", checks)
+	}
+	// The reply contains no name of a user.
+	reply := strings.Join(p.Values("data-copy"), "\n")
+	if !strings.Contains(reply, "secret that ends in "+lastFour+", which was revoked on "+ui.UTC(revoked)) || strings.Contains(reply, "ada@") {
+		t.Errorf("the reply is %q", reply)
+	}
 }
 
-// The check finds the cause even though browsers change line breaks in the pasted body.
-func TestCheckSignature(t *testing.T) {
+// The check finds the cause even though browsers change line breaks in the pasted post.
+func TestCheckPost(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	secret := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
-	stamp := strconv.FormatInt(o.Time.Now().Unix(), 10)
-	check := func(body, signature string) admintest.Response {
-		return o.Post(t, o.PartnerURL+"/check", url.Values{
-			"timestamp": {stamp},
-			"body":      {body},
-			"signature": {signature},
-		})
+	by := o.Options.Partners
+	own := models.Partner{ID: o.PartnerID}
+	if _, err := by.CreateAccount(t.Context(), scope.System, own, partners.NewAccount{Identifier: "harbour-main"}); err != nil {
+		t.Fatal(err)
 	}
-	lines := "{\n  \"a\": 1\n}"
-	asSent := strings.ReplaceAll(lines, "\n", "\r\n")
-	for name, c := range map[string]struct{ pasted, signed, notice, causes, ends string }{
-		"correct":       {`{"a":1}`, `{"a":1}`, "good", "", ""},
-		"LF":            {asSent, lines, "good", "", "␊"},
-		"CR LF":         {asSent, asSent, "good", "", "␍␊"},
-		"re-serialised": {`{"a":1}`, `{"a": 1}`, "bad", "json_rewritten", ""},
-		"other content": {`{"a":1}`, `{"b":2}`, "bad", "unexplained", ""},
+	other := o.AddPartner(t, "meadow")
+	if _, err := by.CreateAccount(t.Context(), scope.System, models.Partner{ID: other}, partners.NewAccount{Identifier: "meadow-main"}); err != nil {
+		t.Fatal(err)
+	}
+	o.Exec(t, `UPDATE partners SET status = 'approved'`)
+	quoteFor := func(partner uuid.UUID, at time.Time) string {
+		t.Helper()
+		sealer, err := quote.NewSealer(testkit.PlatformKeys(t, 1).QuoteKeys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _, err := sealer.Append(nil, quote.Quote{
+			Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: 1, CardVersion: 1, Partner: partner,
+		}, at, [quote.RandomSize]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(token)
+	}
+	valid := quoteFor(o.PartnerID, o.Time.Now())
+	post := func(members string) string {
+		return "{\n  " + members + "\"email\": \"jo@example.org\",\n  \"consent\": {\"acknowledged\": true}\n}"
+	}
+	withQuote := func(token string) string { return post(`"transactionId": "` + token + `", `) }
+	limited := o.AddStaff(t, "ben-of-harbour@example.com", models.StaffRole{Role: models.AccountManager, PartnerID: &o.PartnerID})
+	o.Reload(t)
+	ben := o.Console.NewClient(t)
+	ben.SignIn(t, limited.Email)
+	body := withQuote(valid)
+	for name, c := range map[string]struct {
+		line, signed, sent string // the request line, and the bodies
+		at                 time.Duration
+		stop, causes       string
+		failed             string // all checks that fail
+	}{
+		"correct":             {"", body, body, 0, "", "", ""},
+		"Windows line breaks": {"", strings.ReplaceAll(body, "\n", "\r\n"), body, 0, "", "", ""},
+		"shared base URL":     {"POST /api/lead/post HTTP/1.1", body, body, 0, "", "", ""},
+		"re-encoded":          {"", strings.Join(strings.Fields(body), ""), body, 0, "signature", "json_rewritten", "signature"},
+		"other content":       {"", "{}", body, 0, "signature", "unexplained", "signature"},
+		"unknown partnerId": {
+			"", post(`"partnerId": "nobody", "transactionId": "` + valid + `", `), "", 0, "fields", "", "fields",
+		},
+		"another partner's partnerId": {
+			"", post(`"partnerId": "meadow-main", "transactionId": "` + valid + `", `), "", 0, "fields", "", "fields",
+		},
+		"invalid JSON":            {"", body + "}", "", 0, "json", "", "json"},
+		"missing field":           {"", post(""), "", 0, "fields", "", "fields"},
+		"another partner's quote": {"", withQuote(quoteFor(other, o.Time.Now())), "", 0, "transaction", "", "transaction"},
+		"old post with an expired quote": {
+			"", withQuote(quoteFor(o.PartnerID, o.Time.Now().Add(-time.Hour))), "", -50 * time.Minute, "timestamp", "timestamp_late", "timestamp expiry",
+		},
+		"wrong path":   {"POST /p/harbour-leads/api/lead/Post HTTP/1.1", body, "", 0, "url", "", "url"},
+		"wrong method": {"PUT /p/harbour-leads/api/lead/post HTTP/1.1", body, "", 0, "url", "", "url"},
+		"unknown slug": {"POST /p/harbor-leads/api/lead/post HTTP/1.1", body, "", 0, "url", "", "url"},
 	} {
-		headers := testkit.SignWith(secret, o.Time.Now(), []byte(c.signed))
-		p := check(c.pasted, headers.Signature[0])
-		named := strings.Contains(p.Body, "live (…"+secret[len(secret)-4:]+")")
-		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-notice"), []string{c.notice}) ||
-			!slices.Equal(p.Values("data-causes"), []string{c.causes}) || named != (c.causes != "unexplained") ||
-			strings.Contains(p.Body, secret) {
-			t.Errorf("%s: status %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
+		if c.sent == "" {
+			c.sent = c.signed
 		}
-		if strings.Contains(p.Body, "␊") != (c.ends != "") || strings.Contains(p.Body, "␍") != (c.ends == "␍␊") {
-			t.Errorf("%s: got other line breaks than %q: %s", name, c.ends, p.Text())
+		headers := testkit.SignWith(secret, o.Time.Now().Add(c.at), []byte(c.signed))
+		pasted := c.line + "\nX-Timestamp: " + headers.Timestamp[0] + "\nX-Signature-SHA256: " + headers.Signature[0] + "\n\n" + c.sent + "\n"
+		form := url.Values{"request": {strings.ReplaceAll(pasted, "\n", "\r\n")}}
+		p := o.Post(t, o.PartnerURL+"/check", form)
+		var failed []string
+		for _, m := range regexp.MustCompile(`data-check="(\w+)" data-state="bad"`).FindAllStringSubmatch(p.Body, -1) {
+			failed = append(failed, m[1])
+		}
+		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-stop"), []string{c.stop}) ||
+			!slices.Equal(p.Values("data-causes"), []string{c.causes}) || strings.Join(failed, " ") != c.failed || strings.Contains(p.Body, secret) {
+			t.Errorf("%s: status %d, stops at %q, failed %q, causes %q: %s", name, p.Status, p.Values("data-stop"), failed, p.Values("data-causes"), p.Text())
+		}
+		// A user who may not see the other partner does not learn to whom an ID belongs.
+		if p := ben.Post(t, o.PartnerURL+"/check", form); !slices.Equal(p.Values("data-stop"), []string{c.stop}) || strings.Contains(p.Text(), "the partner meadow") {
+			t.Errorf("%s, in the scope of one partner: stops at %q: %s", name, p.Values("data-stop"), p.Text())
 		}
 	}
-	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%a%1%'`); n != 0 {
+	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%example%'`); n != 0 {
 		t.Error("the audit log contains the pasted values")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -17,6 +18,7 @@ import (
 // Handlers serves the pages and forms about partners.
 type Handlers struct {
 	Audit          *audit.Log
+	Checker        *intake.Checker
 	DefaultSigning models.SigningMode // signing mode of partners that do not set one
 	Log            *slog.Logger
 	Partners       *partners.Service
@@ -83,6 +85,8 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:  []string{"name", "signing", "status", "default"},
 			Handle: h.changeAccount,
 		},
+		{Method: get, Path: requestsPath, Needs: web.ReadPartners, Handle: h.allRequests},
+		{Method: get, Path: requestsPath + "/{request}", Needs: web.ReadPartners, Handle: h.requestPage},
 		{Method: get, Path: "/partners/{id}/requests/{request}", Needs: web.ReadPartners, Handle: h.requestPage},
 		{Method: get, Path: "/partners/{id}/check", Needs: web.WritePartners, Handle: h.checkPage},
 		{Method: post, Path: "/partners/{id}/check", Needs: web.WritePartners, Handle: h.check},

@@ -79,6 +79,15 @@ func PagerBetween(path string, q url.Values, newer, older bool, n int, cursor fu
 	return CursorPager(path, q, before, after)
 }
 
+// DescendingSortLink is like SortLink, but its first click sorts in descending order.
+func DescendingSortLink(path string, q url.Values, filters []string, column string) ui.Sort {
+	s := SortLink(path, q, filters, column, false)
+	if s.Direction == "" {
+		s.URL = strings.Replace(s.URL, "sort="+column, "sort=-"+column, 1)
+	}
+	return s
+}
+
 // SortLink returns the link that sorts a list by a column. If the list is already sorted by this column,
 // the link reverses the order. The parameter first is true for the column by which the list is sorted by
 // default.

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"strings"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -20,6 +22,26 @@ var ranges = []Range{
 	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "Start of period (UTC)"},
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
+
+// RangeFilter returns the options of a filter by time, and when the range with the given name begins. It leaves out
+// ranges that are longer than the given number of days, and selects the longest other one instead. Without a name, no
+// range is selected and the time is zero.
+func RangeFilter(name string, days int, now time.Time) (options []ui.Option, since time.Time) {
+	for _, one := range ranges {
+		kept := one.Step*time.Duration(one.Steps) <= time.Duration(days)*24*time.Hour
+		if kept {
+			options = append(options, ui.Option{Value: one.name, Label: ui.Sentence(strings.TrimPrefix(one.Words, "in the "))})
+		}
+		if one.name == name && len(options) > 0 {
+			options[len(options)-1].Selected = true
+			since = reporting.LastSteps(now, one.Step, one.Steps).From
+		}
+	}
+	return options, since
+}
+
+// Name returns the value of the query parameter "range" that selects the range.
+func (r Range) Name() string { return r.name }
 
 // SelectedRange returns the range that the query selects, and links to all ranges.
 func SelectedRange(k *Request, path string) (r Range, links []ui.Tab) {

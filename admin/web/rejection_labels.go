@@ -26,7 +26,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"already_delivered":                  {"transaction already delivered", ""},
 	string(models.OutcomeInactive):       {"partner, account or secret not active", "Approve the partner or lift its suspension. The account and the signing secret must also be active."},
 	string(models.OutcomeUnknownAccount): {"unknown partnerId", "Send the partnerId of one of the partner's accounts, spelled exactly as it was issued, or leave it out."},
-	"signature":                          {"wrong signature", "A user who can edit the partner can check the signature to find the cause."},
+	"signature":                          {"wrong signature", "A user who can edit the partner can check the post to find the cause."},
 	"signature_missing":                  {"no signature", "The partner must sign every post, unless you accept unsigned posts on the Signing tab."},
 	"timestamp_format":                   {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
 	"timestamp_missing":                  {"no timestamp", "Send X-Timestamp with every signed post."},
@@ -63,6 +63,35 @@ var codeFixes = map[apperr.PublicCode]string{
 	apperr.TransactionDeliveredByOther:  "Another partner has delivered a lead for this transaction. This lead is not sold. Ping again, and use each transactionId for one lead only.",
 	apperr.TransactionDeliveredUnsigned: "A lead was delivered for this transaction before. Sign the post and send it again to find out which. Ping again only for another lead.",
 }
+
+// PartnerFix is like RejectionFix, but addresses the partner.
+func PartnerFix(outcome, code string) string {
+	return cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
+}
+
+// partnerFixes and partnerCodeFixes contain the fixes that address staff or mention the partner, in words for the
+// partner.
+var (
+	partnerFixes = map[string]string{
+		"payload":                            "Correct these fields. The errors in the response state the rule for each field.",
+		"quote_owner":                        "Post to the base URL that the ping was sent to. The quotes of a sandbox account can be used only by that account.",
+		string(models.OutcomeInactive):       "Your account or signing secret is not active. Contact your account manager before you send more posts.",
+		string(models.OutcomeUnknownAccount): "Send the partnerId of one of your accounts, spelled exactly as it was issued, or leave it out.",
+		"signature":                          "Check that you use a valid secret. Sign the timestamp, a dot and the exact bytes of the body, and send the same bytes.",
+		"signature_missing":                  "Sign every post with your signing secret.",
+		"match_too_large":                    "Post to your own base URL, or send your partnerId.",
+		"sealing":                            "Send the ping again. If it is rejected again, send us the request ID.",
+		"panic":                              "Send the same request again. If it is rejected again, send us the request ID.",
+		"error":                              "Send the same request again. If it is rejected again, send us the request ID.",
+		"no_key_wrapper":                     "The lead could not be stored. Send the same post again until the quote expires.",
+	}
+	partnerCodeFixes = map[apperr.PublicCode]string{
+		apperr.TransactionExpired:          "The lead was not delivered. Ping again, and post within 15 minutes of the ping.",
+		apperr.TransactionExpiredDelivered: "No action is needed. You had delivered the lead before, and the response contained its leadId.",
+		apperr.TransactionExpiredUnknown:   "The service could not find out whether the lead had been delivered before. Sign the same post and send it again.",
+		apperr.TransactionDelivered:        "You had delivered another body for this transaction before, and the response contained the leadId of that lead. Retries must have an identical body. Ping again only for another lead.",
+	}
+)
 
 // outcomes maps the outcomes of requests that were not rejected to labels and badges.
 var outcomes = map[models.Outcome]struct{ words, kind string }{

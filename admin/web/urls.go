@@ -44,6 +44,9 @@ func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
 // Next returns the page to show after signing in.
 func Next(k *Request) string { return Local(k.R.FormValue("next")) }
 
+// LoggedRequestsURL returns the address of the logged requests of all partners, with the given filters.
+func LoggedRequestsURL(filters url.Values) string { return "/partners/requests?" + filters.Encode() }
+
 func PartnerURL(partner uuid.UUID) string { return "/partners/" + id.Format(id.Partner, partner) }
 
 func RunURL(r uuid.UUID) string { return "/payouts/runs/" + payouts.RunID(r) }

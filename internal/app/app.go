@@ -302,6 +302,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Staff:        a.staff,
 		Audit:        a.audit,
 		Partners:     directory,
+		Checker:      intake.NewChecker(parts, models.SigningMode(a.cfg.Signing.DefaultMode)),
 		Prices:       prices,
 		Leads:        a.evidence.Leads,
 		Payouts:      a.payouts,

@@ -191,7 +191,7 @@ func TestDatabaseErrorsAreTranslated(t *testing.T) {
 		"SharedAddresses":   func() error { _, err := o.SharedAddresses(t.Context()); return err },
 		"ExpireSecret":      func() error { return o.ExpireSecret(t.Context(), scope.System, p, p.ID, o.clock.Now()) },
 		"LastActive":        func() error { _, err := o.LastActive(t.Context(), scope.System, p, p.ID); return err },
-		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", ""); return err },
+		"DiagnoseSignature": func() error { _, _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", nil); return err },
 		"CreateAccount": func() error {
 			_, err := o.CreateAccount(t.Context(), everyPartner, p, partners.NewAccount{Identifier: "a"})
 			return err

@@ -3,16 +3,15 @@ package partners
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
-	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	"github.com/pingpost/pingpost/models"
 )
@@ -22,16 +21,16 @@ const maxTried = 100
 
 // DiagnoseSignature finds the secret that a signature was made with. If no secret matches, it looks for
 // the mistake in the signature. It tries the partner's newest secrets, including expired and revoked
-// ones. It does not store the post. The body comes from a form, in which browsers end every line with CR
-// LF, so DiagnoseSignature tries the body with LF as well.
+// ones. It does not store the post. Pasting a body changes its line breaks, so there can be several bodies.
+// DiagnoseSignature returns the first one that was signed, or the first one if none was.
 func (s *Service) DiagnoseSignature(
-	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
-) (diagnose.Diagnosis, error) {
+	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, signature string, bodies []string,
+) (d diagnose.Diagnosis, body string, err error) {
 	if !sc.Allows(partner.ID) {
-		return diagnose.Diagnosis{}, errNoPartner
+		return d, "", errNoPartner
 	}
 	var rows []models.SigningSecret
-	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		q := restrict(tx, sc, "partner_id").Where("partner_id = ?", partner.ID)
 		if err := q.Order("created_at DESC, id DESC").Limit(maxTried).Find(&rows).Error; err != nil {
 			return err
@@ -39,7 +38,7 @@ func (s *Service) DiagnoseSignature(
 		return s.auditChange(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
 	})
 	if err != nil {
-		return diagnose.Diagnosis{}, err
+		return d, "", err
 	}
 	keys, unread := s.decryptSecrets(rows)
 	defer func() {
@@ -47,60 +46,33 @@ func (s *Service) DiagnoseSignature(
 			clear(k.Key)
 		}
 	}()
-	d := diagnoseSignature(timestamp, body, signature, keys, s.clock.Now())
-	remarks, err := s.accountNotes(ctx, partner, body)
-	if err != nil {
-		return diagnose.Diagnosis{}, err
-	}
-	d.Notes = append(d.Notes, remarks...)
+	body = signedBody(timestamp, signature, bodies, keys)
+	d = diagnose.Signature(timestamp, body, signature, keys, s.clock.Now())
 	for _, name := range unread {
 		d.Notes = append(d.Notes, "The secret "+name+" was not checked, because no configured platform key can decrypt it.")
 	}
 	if len(rows) == maxTried {
 		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were checked.", maxTried))
 	}
-	return d, nil
+	return d, body, nil
 }
 
-// accountNotes returns remarks about the account that the body names. A post with a valid signature is
-// rejected if this account is unknown or not active (decision 59).
-func (s *Service) accountNotes(ctx context.Context, partner models.Partner, body string) (notes []string, err error) {
-	accounts, err := s.Accounts(ctx, partner)
+// signedBody returns the first body that was signed with one of the keys, or the first body if none was.
+func signedBody(timestamp, signature string, bodies []string, keys []diagnose.CandidateKey) string {
+	seconds, _ := strconv.ParseInt(signing.TrimBlanks(timestamp), 10, 64)
+	headers := signing.Headers{Timestamp: []string{timestamp}, Signature: []string{signature}}
+	claim, err := signing.Check(headers, time.Unix(seconds, 0))
 	if err != nil {
-		return nil, err
+		return bodies[0]
 	}
-	post, _ := payload.ParsePost([]byte(body)) // it contains the partnerId even if another field is invalid
-	i := slices.IndexFunc(accounts, func(a models.Account) bool {
-		return a.Identifier == post.PartnerID || post.PartnerID == "" && a.IsDefault
-	})
-	switch {
-	case i < 0 && post.PartnerID == "":
-		notes = append(notes, "The post is rejected, because the partner has no account.")
-	case i < 0:
-		notes = append(notes, "The post is rejected, because its partnerId is not one of this partner's accounts. "+
-			"Its spelling must match exactly.")
-	case accounts[i].Status != models.AccountActive:
-		notes = append(notes, "The post is rejected unless it was delivered before, because the account "+
-			accounts[i].Identifier+" is suspended.")
+	for _, body := range bodies {
+		for _, k := range keys {
+			if signing.NewVerifier(k.Key).Verify(claim, []byte(body)) {
+				return body
+			}
+		}
 	}
-	if partner.Status != models.PartnerApproved {
-		notes = append(notes, "The post is rejected unless it was delivered before, because the partner is not active.")
-	}
-	return notes, nil
-}
-
-// diagnoseSignature tries the body with LF line breaks first, then with CR LF.
-func diagnoseSignature(timestamp, body, signature string, keys []diagnose.CandidateKey, now time.Time) diagnose.Diagnosis {
-	plain := strings.ReplaceAll(body, "\r\n", "\n")
-	d := diagnose.Signature(timestamp, plain, signature, keys, now)
-	if d.Matches || plain == body {
-		return d
-	}
-	if windows := diagnose.Signature(timestamp, body, signature, keys, now); windows.Matches {
-		windows.Notes = append(windows.Notes, "The body has CR LF line breaks.")
-		return windows
-	}
-	return d
+	return bodies[0]
 }
 
 // decryptSecrets decrypts secrets for a diagnosis. The result unread contains the names of the secrets
@@ -108,7 +80,7 @@ func diagnoseSignature(timestamp, body, signature string, keys []diagnose.Candid
 func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {
-		name := row.Label + " (…" + row.LastFour + ")"
+		name := "“" + row.Label + "” (…" + row.LastFour + ")"
 		plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 		if err != nil {
 			unread = append(unread, name)

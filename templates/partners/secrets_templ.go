@@ -85,7 +85,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.CheckURL != "" {
-				templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check signature", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check a post", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -44,16 +44,16 @@ func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {
 	case d < 0:
-		return "in " + span(-d)
+		return "in " + Span(-d)
 	case d < 10*time.Second:
 		return "just now"
 	default:
-		return span(d) + " ago"
+		return Span(d) + " ago"
 	}
 }
 
-// span formats a duration in its largest unit, rounded down.
-func span(d time.Duration) string {
+// Span formats a duration in its largest unit, rounded down.
+func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {
 		length time.Duration

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -177,18 +176,18 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"secret-expire", secret + "/expire"},
 		{"secret-revoke", secret + "/revoke"},
 		{"partner-suspend", partner + "/suspend"},
-		{"signature-check", partner + "/check"},
+		{"post-check", partner + "/check"},
+		{"all-requests", "/partners/requests"},
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
 		check(p, one.name)
 	}
 	p.Open(h.URL + partner + "/check")
-	p.Type(`textarea[name="body"]`, `{"transactionId": "tx_1"}`)
-	p.Type(`input[name="timestamp"]`, strconv.FormatInt(h.Time.Now().UnixMilli(), 10))
-	p.Type(`input[name="signature"]`, strings.Repeat("ab", 32))
+	p.Type(`textarea[name="request"]`, fmt.Sprintf("X-Timestamp: %d\nX-Signature: %s\n\n{\"transactionId\": \"tx_1\"}",
+		h.Time.Now().UnixMilli(), strings.Repeat("ab", 32)))
 	p.Submit(`form[action$="/check"] button[type="submit"]`)
-	check(p, "signature-checked")
+	check(p, "post-checked")
 	p.Open(h.URL + partner + "/secrets/new")
 	p.Type(`input[name="label"]`, "from the form")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
