@@ -52,6 +52,11 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err := h.addErasure(k, l, &v); err != nil {
 		return err
 	}
+	if v.ShowPrice {
+		if err := h.addPayout(k, l, returns, &v); err != nil {
+			return err
+		}
+	}
 	if k.MayAt(web.ReadPayouts, l.PartnerID) {
 		if err = h.leadMoney(k, l, returns, &v); err != nil {
 			return err

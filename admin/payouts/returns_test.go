@@ -48,6 +48,7 @@ func TestReturn(t *testing.T) {
 	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
 	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
 		`data-errors="1"`, `data-state="accepted"`, "Agreed")
+	c.SignedInAs(t, models.AccountManager).Get(t, "/leads/"+lead).Expect(t, "the lead", http.StatusOK, `data-payout="returned"`)
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
 	second := c.Post(t, "/payouts/returns/new", url.Values{
 		"lead":     {admintest.LeadID(c.Leads[3])},

@@ -27,6 +27,16 @@ func TestRun(t *testing.T) {
 		t.Errorf("want the start of the month as cutoff: %s", p.Text())
 	}
 	fay := c.SignInAnotherUser(t, "fay@example.com")
+	manager, officer := c.SignedInAs(t, models.AccountManager), c.SignedInAs(t, models.Privacy)
+	payout := func(state string) {
+		t.Helper()
+		lead := "/leads/" + admintest.LeadID(c.Leads[0])
+		manager.Get(t, lead).Expect(t, "the lead's page", http.StatusOK, `data-payout="`+state+`"`)
+		if p := officer.Get(t, lead); p.Status != http.StatusOK || strings.Contains(p.Body, "data-payout") {
+			t.Errorf("a privacy officer sees the payout: got status %d: %s", p.Status, p.Text())
+		}
+	}
+	payout("earned")
 	p := c.Post(t, "/payouts/runs/new", url.Values{
 		"currency": {"GBP"},
 		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
@@ -36,6 +46,7 @@ func TestRun(t *testing.T) {
 	c.Get(t, at).Expect(t, "preparing", http.StatusOK, `data-state="preparing"`, `hx-get="`+at+`/live"`, `action="/jobs/`)
 	c.RunJobs(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
+	payout("prepared")
 	p = c.Get(t, at)
 	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`,
 		`data-state="below_minimum"`, `data-state="pays"`, "waiting for approval", "finance@example.com")
@@ -55,6 +66,7 @@ func TestRun(t *testing.T) {
 		`data-conflict="changed"`, `data-state="prepared"`)
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-payouts="1"`)
 	fay.Post(t, at+"/approve", version).ExpectRedirect(t, at)
+	payout("approved")
 	rows := records(t, fay.Get(t, at+"/payments.csv"))
 	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" ||
 		rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
@@ -68,6 +80,7 @@ func TestRun(t *testing.T) {
 	fay.Post(t, at+"/pay", form).Expect(t, "no reference", http.StatusUnprocessableEntity, `id="f-reference-error"`)
 	form.Set("reference", "BACS 77")
 	fay.Post(t, at+"/pay", form).ExpectRedirect(t, at)
+	payout("paid")
 	fay.Get(t, at+"/payments.csv") // a download does not change the run
 	fay.Post(t, at+"/pay", form).Expect(t, "paid again", http.StatusConflict, `data-conflict="already"`, `data-state="paid"`)
 	c.Post(t, at+"/pay", form).Expect(t, "paid by another user", http.StatusConflict, `data-conflict="changed"`,

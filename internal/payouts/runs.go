@@ -2,8 +2,10 @@ package payouts
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -18,6 +20,23 @@ func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r mod
 		return models.PayoutRun{}, errNoRun
 	}
 	return r, postgres.Translate(q.Error)
+}
+
+// RunOfLead returns the run that claimed the accrual of a lead, without its totals. The result found is false if no run
+// has claimed it. The lead must be in the scope.
+func (s *Service) RunOfLead(ctx context.Context, sc scope.Scope, l models.Lead) (r models.PayoutRun, found bool, err error) {
+	if !sc.Allows(l.PartnerID) {
+		return r, false, nil
+	}
+	err = s.db.Pool.QueryRow(ctx, `SELECT r.id, r.state, r.approved_at, r.paid_at FROM ledger_entries e
+			JOIN payout_run_entries c ON c.entry_id = e.id AND c.occurred_at = e.occurred_at
+			JOIN payout_runs r ON r.id = c.run_id
+		WHERE e.lead_id = $1 AND e.kind = 'accrual' AND e.occurred_at = $2 AND c.occurred_at = $2`,
+		postgres.PlanEachTime, l.ID, l.ReceivedAt).Scan(&r.ID, &r.State, &r.ApprovedAt, &r.PaidAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return r, false, nil
+	}
+	return r, err == nil, postgres.Translate(err)
 }
 
 // Runs returns a page of runs, newest first. before and after are cursors.
