@@ -234,6 +234,13 @@ func TestFormsAreRestored(t *testing.T) {
 		"reason":   {"duplicate"},
 		"evidence": {"Sold before"},
 	}).Location()
+	adjustment := c.Post(t, "/payouts/adjust", url.Values{
+		"own":      {id.Format(id.Adjustment, uuid.New())},
+		"account":  {id.Format(id.Account, c.Harbour.Account.ID)},
+		"amount":   {"500.01"},
+		"currency": {"GBP"},
+		"why":      {"Bonus"},
+	}).Location()
 	approved := c.PreparedRun(t, "0")
 	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	person := "/staff/" + c.StaffID(models.Auditor)
@@ -264,6 +271,8 @@ func TestFormsAreRestored(t *testing.T) {
 		"/pricing/drafts/{id}/rules/{position}":     {models.PricingManager, draft + "/rules/1", draft + "/rules/1"},
 		"/pricing/drafts/{id}/publish":              {models.PricingManager, draft + "?tab=publish", draft + "/publish"},
 		"/payouts/adjust":                           {models.Finance, "/payouts/adjust?partner=harbour-leads", "/payouts/adjust"},
+		"/payouts/adjustments/{id}/approve":         {models.Finance, adjustment, adjustment + "/approve"},
+		"/payouts/adjustments/{id}/reject":          {models.Finance, adjustment, adjustment + "/approve"},
 		"/payouts/returns/new":                      {models.Finance, "/payouts/returns/new?lead=" + lead, "/payouts/returns/new"},
 		"/payouts/returns/{id}/accept":              {models.Finance, ret, ret + "/accept"},
 		"/payouts/returns/{id}/reject":              {models.Finance, ret, ret + "/accept"},

@@ -153,6 +153,13 @@ func TestStepUpIsRequired(t *testing.T) {
 		"reason":   {"duplicate"},
 		"evidence": {"Sold before"},
 	}).Location()
+	adjustment := c.Post(t, "/payouts/adjust", url.Values{
+		"own":      {id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())},
+		"account":  {account},
+		"amount":   {"500.01"},
+		"currency": {"GBP"},
+		"why":      {"Bonus"},
+	}).Location()
 	approved := c.PreparedRun(t, "0")
 	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	auditor := "/staff/" + c.StaffID(models.Auditor)
@@ -188,8 +195,10 @@ func TestStepUpIsRequired(t *testing.T) {
 			"currency": {"GBP"},
 			"why":      {"Bonus"},
 		}},
-		ret + "/accept": {models.Finance, url.Values{"answer": {"Agreed"}}},
-		ret + "/reject": {models.Finance, url.Values{"answer": {"No"}}},
+		adjustment + "/approve": {models.Finance, nil},
+		adjustment + "/reject":  {models.Finance, url.Values{"answer": {"No"}}},
+		ret + "/accept":         {models.Finance, url.Values{"answer": {"Agreed"}}},
+		ret + "/reject":         {models.Finance, url.Values{"answer": {"No"}}},
 		"/payouts/runs/new": {models.Finance, url.Values{
 			"currency": {"EUR"},
 			"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},

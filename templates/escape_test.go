@@ -574,7 +574,7 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		Errors: ui.Errors{{Field: "value", Message: text}},
 	}
 	lead := leadsview.DetailsView{
-		Payout: leadsview.Payout{State: text, Text: text},
+		Payout:        leadsview.Payout{State: text, Text: text},
 		Shell:         s,
 		ID:            text,
 		TransactionID: text,

@@ -116,7 +116,8 @@ func (h *Handlers) adjust(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && f.Get("own") == "" {
-				r.Errors = ui.Errors{{Message: "You already submitted this form with different values. Submit the form again to make this adjustment too."}}
+				r.Errors = ui.Errors{{Message: "You already submitted this form with different values. " +
+					"Submit the form again to make this adjustment too."}}
 			}
 			return h.showAdjust(k, r.Status, f, r.Errors)
 		},

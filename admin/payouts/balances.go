@@ -102,7 +102,8 @@ func setFilters(q url.Values, names []string) url.Values {
 
 // balanceColumns are the columns of balances.csv. Amounts are in major units, signed as in the ledger.
 var balanceColumns = []string{
-	"partner", "partner_name", "partner_id", "account", "currency", "entries", "earned", "returned", "adjusted", "paid", "owed",
+	"partner", "partner_name", "partner_id", "account", "currency",
+	"entries", "earned", "returned", "adjusted", "paid", "owed",
 }
 
 func (h *Handlers) balancesCSV(k *web.Request) error {
@@ -130,7 +131,8 @@ func (h *Handlers) balancesCSV(k *web.Request) error {
 
 func balanceRecord(b payouts.Balance) []string {
 	record := []string{
-		b.Partner, b.PartnerName, b.Identifier, id.Format(id.Account, b.AccountID), b.Currency.String(), strconv.FormatInt(b.Entries, 10),
+		b.Partner, b.PartnerName, b.Identifier, id.Format(id.Account, b.AccountID), b.Currency.String(),
+		strconv.FormatInt(b.Entries, 10),
 	}
 	for _, minor := range []int64{b.Accrued, b.Returned, b.Adjusted, b.Paid, b.Owed()} {
 		record = append(record, money.Amount{Minor: minor, Currency: b.Currency}.Decimal())

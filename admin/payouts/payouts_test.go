@@ -95,14 +95,15 @@ func TestBalances(t *testing.T) {
 		t.Error("the page shows another partner's balance")
 	}
 	p = c.Get(t, "/payouts/balances?currency=GBP&balance=owed")
-	p.Expect(t, "filtered", http.StatusOK, `href="/payouts/balances.csv?balance=owed&amp;currency=GBP"`, "78.00<span") // 58 and 20
+	p.Expect(t, "filtered", http.StatusOK, `href="/payouts/balances.csv?balance=owed&amp;currency=GBP"`,
+		"78.00<span") // 58 and 20
 	if strings.Contains(p.Body, "99.00<span") {
 		t.Errorf("a balance in another currency is listed: %s", p.Text())
 	}
 	c.Get(t, "/payouts/balances?balance=owing").Expect(t, "no match", http.StatusOK, `data-empty="filtered"`)
 	rows := records(t, c.Get(t, "/payouts/balances.csv?currency=GBP"))
-	if len(rows) != 2 || rows[0]["owed"] != "58.00" || rows[0]["entries"] != "2" || rows[0]["account"] != id.Format(id.Account, c.Harbour.Account.ID) ||
-		rows[1]["partner_name"] != "'=Meadow" {
+	if len(rows) != 2 || rows[0]["owed"] != "58.00" || rows[0]["entries"] != "2" ||
+		rows[0]["account"] != id.Format(id.Account, c.Harbour.Account.ID) || rows[1]["partner_name"] != "'=Meadow" {
 		t.Errorf("got rows %v", rows)
 	}
 	if rows := records(t, mine.Get(t, "/payouts/balances.csv")); len(rows) != 2 {

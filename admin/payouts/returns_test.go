@@ -48,7 +48,8 @@ func TestReturn(t *testing.T) {
 	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
 	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
 		`data-errors="1"`, `data-state="accepted"`, "Agreed")
-	c.SignedInAs(t, models.AccountManager).Get(t, "/leads/"+lead).Expect(t, "the lead", http.StatusOK, `data-payout="returned"`)
+	c.SignedInAs(t, models.AccountManager).Get(t, "/leads/"+lead).Expect(t, "the lead", http.StatusOK,
+		`data-payout="returned"`)
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
 	second := c.Post(t, "/payouts/returns/new", url.Values{
 		"lead":     {admintest.LeadID(c.Leads[3])},
@@ -57,11 +58,13 @@ func TestReturn(t *testing.T) {
 	}).Location()
 	c.Exec(t, `UPDATE returns SET amount_minor = 50001 WHERE state = 'open'`)
 	p := c.Get(t, second)
-	p.Expect(t, "own return above the limit", http.StatusOK, `data-others="fay@example.com"`, `formaction="`+second+`/reject"`)
+	p.Expect(t, "own return above the limit", http.StatusOK, `data-others="fay@example.com"`,
+		`formaction="`+second+`/reject"`)
 	if strings.Contains(p.Body, "Accept return") {
 		t.Errorf("the requester can accept the return: %s", p.Text())
 	}
-	c.Post(t, second+"/accept", nil).Expect(t, "accepted by the requester", http.StatusForbidden, `data-code="same_person"`)
+	c.Post(t, second+"/accept", nil).Expect(t, "accepted by the requester", http.StatusForbidden,
+		`data-code="same_person"`)
 	c.Post(t, second+"/reject", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
 	c.Get(t, second).Expect(t, "rejected", http.StatusOK, `data-state="`+string(models.ReturnRejected)+`"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
@@ -165,11 +168,14 @@ func approveAdjustment(t *testing.T, c *admintest.ConsoleWithLedger, at string) 
 	c.SignedInAs(t, models.Auditor).Post(t, at+"/approve", nil).Expect(t, "an auditor", http.StatusForbidden)
 	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	mine.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/adjustments?state=open" data-need`)
-	mine.Get(t, "/payouts/adjustments?state=open&partner=harbour-leads&currency=GBP").Expect(t, "the list", http.StatusOK, at, "1,099.00<span")
+	mine.Get(t, "/payouts/adjustments?state=open&partner=harbour-leads&currency=GBP").Expect(t, "the list", http.StatusOK,
+		at, "1,099.00<span")
 	mine.Get(t, "/jump?q="+path.Base(at)).ExpectRedirect(t, at)
-	mine.Post(t, at+"/reject", nil).Expect(t, "rejected without a reason", http.StatusUnprocessableEntity, `id="f-answer-error"`)
+	mine.Post(t, at+"/reject", nil).Expect(t, "rejected without a reason", http.StatusUnprocessableEntity,
+		`id="f-answer-error"`)
 	mine.Post(t, at+"/approve", nil).ExpectRedirect(t, at)
-	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict, `data-state="approved"`, "set-up fee")
+	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
+		`data-state="approved"`, "set-up fee")
 	if p := c.Get(t, "/payouts/adjustments?state=open"); !strings.Contains(p.Body, `data-empty="filtered"`) {
 		t.Errorf("the list of open adjustments is not empty: %s", p.Text())
 	}

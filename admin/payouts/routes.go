@@ -43,8 +43,20 @@ func (h *Handlers) Routes() []web.Route {
 		},
 		{Method: get, Path: "/payouts/adjustments", Needs: web.ReadPayouts, Handle: h.adjustmentsPage},
 		{Method: get, Path: "/payouts/adjustments/{id}", Needs: web.ReadPayouts, Handle: h.adjustmentPage},
-		{Method: post, Path: "/payouts/adjustments/{id}/approve", Needs: web.ApprovePayouts, Form: "/payouts/adjustments/{id}", Handle: h.approveAdjustment},
-		{Method: post, Path: "/payouts/adjustments/{id}/reject", Needs: web.ApprovePayouts, Form: "/payouts/adjustments/{id}", Handle: h.rejectAdjustment},
+		{
+			Method: post,
+			Path:   "/payouts/adjustments/{id}/approve",
+			Needs:  web.ApprovePayouts,
+			Form:   "/payouts/adjustments/{id}",
+			Handle: h.approveAdjustment,
+		},
+		{
+			Method: post,
+			Path:   "/payouts/adjustments/{id}/reject",
+			Needs:  web.ApprovePayouts,
+			Form:   "/payouts/adjustments/{id}",
+			Handle: h.rejectAdjustment,
+		},
 		{Method: get, Path: "/payouts/returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
 		{Method: get, Path: "/payouts/returns/new", Needs: web.WritePayouts, Handle: h.returnNewPage},
 		{

@@ -143,7 +143,8 @@ func TestRunShowsExceptions(t *testing.T) {
 	}).ExpectCreated(t, "/payouts/returns/rt_")
 	adjustment := id.Format(id.Adjustment, uuid.New())
 	c.Post(t, "/payouts/adjust", url.Values{
-		"own": {adjustment}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"500.01"}, "currency": {"GBP"}, "why": {"bonus"},
+		"own": {adjustment}, "account": {id.Format(id.Account, c.Harbour.Account.ID)},
+		"amount": {"500.01"}, "currency": {"GBP"}, "why": {"bonus"},
 	}).ExpectRedirect(t, "/payouts/adjustments/"+adjustment)
 	c.Exec(t, `UPDATE partners SET status = 'suspended', legal_name = '' WHERE id = $1`, c.Harbour.ID)
 	fay.Get(t, at).Expect(t, "exceptions", http.StatusOK, `data-exceptions="4"`,

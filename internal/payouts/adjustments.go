@@ -49,8 +49,10 @@ func (s *Service) Adjustment(ctx context.Context, sc scope.Scope, adjustment uui
 	db := s.db.Gorm.WithContext(ctx)
 	a, err := findAdjustment(db, sc, adjustment)
 	if err == nil && (a.State == models.AdjustmentWithinLimit || a.State == models.AdjustmentApproved) {
-		err = db.Raw(`SELECT coalesce(max(n.note), '') FROM ledger_references r JOIN ledger_notes n ON n.entry_id = r.entry_id
-			WHERE r.partner_id = ? AND r.kind = 'adjustment' AND r.reference = ?`, a.PartnerID, AdjustmentID(a.ID)).Scan(&a.Reason).Error
+		err = db.Raw(`SELECT coalesce(max(n.note), '')
+			FROM ledger_references r JOIN ledger_notes n ON n.entry_id = r.entry_id
+			WHERE r.partner_id = ? AND r.kind = 'adjustment' AND r.reference = ?`,
+			a.PartnerID, AdjustmentID(a.ID)).Scan(&a.Reason).Error
 	}
 	return a, postgres.Translate(err)
 }
@@ -119,7 +121,8 @@ func (s *Service) decideAdjustment(
 		a := found.Adjustment
 		var lead models.Lead
 		if a.LeadID != nil {
-			if err := tx.Clauses(delayErasure).Select("state").Where("id = ?", *a.LeadID).Limit(1).Find(&lead).Error; err != nil {
+			err := tx.Clauses(delayErasure).Select("state").Where("id = ?", *a.LeadID).Limit(1).Find(&lead).Error
+			if err != nil {
 				return err
 			}
 		}
@@ -181,6 +184,7 @@ func (s *Service) Adjustments(
 // WaitingAdjustments counts the adjustments that are waiting for approval. It omits those that the given actor
 // requested, because the actor cannot approve them.
 func (s *Service) WaitingAdjustments(ctx context.Context, sc scope.Scope, who audit.Actor) (n int64, err error) {
-	err = adjustments(s.db.Gorm.WithContext(ctx), sc).Where("d.state = 'open' AND d.requester_id <> ?", who.Staff).Count(&n).Error
+	err = adjustments(s.db.Gorm.WithContext(ctx), sc).
+		Where("d.state = 'open' AND d.requester_id <> ?", who.Staff).Count(&n).Error
 	return n, postgres.Translate(err)
 }

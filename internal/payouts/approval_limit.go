@@ -30,7 +30,8 @@ const (
 	adjustedTodaySQL = `SELECT currency, sum(abs(amount_minor))::bigint AS used FROM adjustments
 		WHERE requester_id = @user AND requested_at >= @day AND state <> 'rejected' GROUP BY currency`
 	returnedTodaySQL = `SELECT currency, sum(amount_minor)::bigint AS used FROM returns
-		WHERE decider_id = @user AND requester_id = decider_id AND decided_at >= @day AND state = 'accepted' GROUP BY currency`
+		WHERE decider_id = @user AND requester_id = decider_id AND decided_at >= @day AND state = 'accepted'
+		GROUP BY currency`
 )
 
 func (s *Service) usedToday(db *gorm.DB, sql string) (map[string]int64, error) {

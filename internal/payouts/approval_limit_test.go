@@ -71,9 +71,12 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM ledger_entries WHERE kind = 'adjustment'`); n != 4 {
 		t.Errorf("got %d adjustments in the ledger, want 4", n)
 	}
-	rejected(t, "own request", tr.dmitri.ApproveAdjustment(ctx, scope.Everywhere, first.ID), apperr.Forbidden, "same_person")
-	rejected(t, "the command line", tr.By(audit.Operator).ApproveAdjustment(ctx, scope.Everywhere, first.ID), apperr.Forbidden, "same_person")
-	rejected(t, "another partner's scope", tr.fay.ApproveAdjustment(ctx, scope.Partners(tr.Off.ID), first.ID), apperr.NotFound, "adjustment")
+	approve := func(by *payouts.Service, sc scope.Scope, a models.Adjustment) error {
+		return by.ApproveAdjustment(ctx, sc, a.ID)
+	}
+	rejected(t, "own request", approve(tr.dmitri.Service, scope.Everywhere, first), apperr.Forbidden, "same_person")
+	rejected(t, "the command line", approve(tr.By(audit.Operator), scope.Everywhere, first), apperr.Forbidden, "same_person")
+	rejected(t, "another scope", approve(tr.fay.Service, scope.Partners(tr.Off.ID), first), apperr.NotFound, "adjustment")
 	rejected(t, "no reason", tr.fay.RejectAdjustment(ctx, scope.Everywhere, first.ID, " "), apperr.Invalid, "answer")
 	tr.Time.Set(testkit.StartTime().Truncate(24 * time.Hour).Add(24 * time.Hour)) // midnight
 	left(100_00)
@@ -84,7 +87,7 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	left(99_99)
-	rejected(t, "approved after the rejection", tr.fay.ApproveAdjustment(ctx, scope.Everywhere, second.ID), apperr.Conflict, "decided")
+	rejected(t, "approved after the rejection", approve(tr.fay.Service, scope.Everywhere, second), apperr.Conflict, "decided")
 	_, err := tr.By(audit.Operator).Adjust(ctx, scope.Everywhere, tr.correction(1))
 	rejected(t, "adjustment on the command line", err, apperr.Forbidden, "person")
 
@@ -133,7 +136,8 @@ func TestAdjustmentIsApprovedOnce(t *testing.T) {
 		rejected(t, "approved twice", err, apperr.Conflict, "decided")
 	}
 	got, err := tr.Adjustment(ctx, scope.Everywhere, a.ID)
-	if err != nil || approved != 1 || got.State != models.AdjustmentApproved || got.Reason != "set-up fee" || *got.DeciderID != tr.fay.who.Staff {
+	if err != nil || approved != 1 || got.State != models.AdjustmentApproved || got.Reason != "set-up fee" ||
+		*got.DeciderID != tr.fay.who.Staff {
 		t.Errorf("got %d successful calls, %+v and error %v", approved, got, err)
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Currency: money.CAD}, page(10))
@@ -223,7 +227,8 @@ func TestTextsOfRequestedAdjustments(t *testing.T) {
 	}
 	lead := tr.deliver(t, tr.Required, "CA").lead
 	ofLead, other := request(lead), request(uuid.Nil)
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{}).By(tr.fay.who)
+	erasures := journal.Folder(t.TempDir())
+	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, erasures, tr.Time, privacy.Settings{}).By(tr.fay.who)
 	if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 		t.Fatal(err)
 	}

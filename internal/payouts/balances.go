@@ -87,7 +87,8 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, f BalanceFilter)
 	})
 	all = slices.DeleteFunc(all, func(b Balance) bool { return !f.matches(b) })
 	slices.SortFunc(all, func(a, b Balance) int {
-		return cmp.Or(cmp.Compare(a.Partner, b.Partner), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.Currency, b.Currency))
+		return cmp.Or(cmp.Compare(a.Partner, b.Partner), cmp.Compare(a.Identifier, b.Identifier),
+			cmp.Compare(a.Currency, b.Currency))
 	})
 	return all, err
 }

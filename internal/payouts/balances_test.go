@@ -33,7 +33,8 @@ func TestBalancesPages(t *testing.T) {
 	adjust := func(c money.Currency, minor int64) {
 		t.Helper()
 		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
-			ID: tr.NewAdjustmentID(), Account: tr.Off.Accounts[0].ID, Reason: "x", Amount: money.Amount{Minor: minor, Currency: c},
+			ID: tr.NewAdjustmentID(), Account: tr.Off.Accounts[0].ID, Reason: "x",
+			Amount: money.Amount{Minor: minor, Currency: c},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -57,12 +58,13 @@ func TestBalancesPages(t *testing.T) {
 		return all
 	}
 	all := read(scope.Everywhere, payouts.BalanceFilter{})
+	const firstTwo, last = "harbour-leads GBP, meadow-media GBP", "tinker-forms GBP, tinker-forms EUR, tinker-forms USD"
 	for name, c := range map[string]struct{ after, before, want, wantBefore, wantAfter string }{
-		"first page":             {"", "", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
-		"next page":              {"meadow-media", "", "tinker-forms GBP, tinker-forms EUR, tinker-forms USD", "tinker-forms", ""},
-		"previous page":          {"", "tinker-forms", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
-		"after an unknown slug":  {"i", "", "meadow-media GBP, tinker-forms GBP, tinker-forms EUR, tinker-forms USD", "meadow-media", ""},
-		"before an unknown slug": {"", "n", "harbour-leads GBP, meadow-media GBP", "", "meadow-media"},
+		"first page":             {"", "", firstTwo, "", "meadow-media"},
+		"next page":              {"meadow-media", "", last, "tinker-forms", ""},
+		"previous page":          {"", "tinker-forms", firstTwo, "", "meadow-media"},
+		"after an unknown slug":  {"i", "", "meadow-media GBP, " + last, "meadow-media", ""},
+		"before an unknown slug": {"", "n", firstTwo, "", "meadow-media"},
 		"past the end":           {"zzz", "", "", "", ""},
 	} {
 		p := payouts.PageOfBalances(all, c.after, c.before, 2)

@@ -24,7 +24,9 @@ func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r mod
 
 // RunOfLead returns the run that claimed the accrual of a lead, without its totals. The result found is false if no run
 // has claimed it. The lead must be in the scope.
-func (s *Service) RunOfLead(ctx context.Context, sc scope.Scope, l models.Lead) (r models.PayoutRun, found bool, err error) {
+func (s *Service) RunOfLead(
+	ctx context.Context, sc scope.Scope, l models.Lead,
+) (r models.PayoutRun, found bool, err error) {
 	if !sc.Allows(l.PartnerID) {
 		return r, false, nil
 	}

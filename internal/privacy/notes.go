@@ -98,11 +98,14 @@ var noteSources = []noteSource{
 	{
 		name: "adjustment", parse: func(key string) (any, error) { return uuid.Parse(key) },
 		// A request that was redacted can be rejected with another text, which can be redacted again.
-		notes: `SELECT a.id AS key, ('adjustment-' || a.id) COLLATE "C" AS id, a.requested_at AS at, 'adjustment_request' AS kind, '' AS reference, a.id AS object, 0 AS line,
-				a.partner_id, p.name AS partner_name, a.lead_id, concat_ws(E'\n', nullif(a.reason, ''), nullif(a.decision_note, '')) AS note,
-				concat_ws(', ', a.requested_by, CASE WHEN a.decision_note <> '' THEN nullif(a.decided_by, a.requested_by) END) AS created_by,
-				CASE WHEN a.reason IN ('', '[redacted]') AND a.decision_note IN ('', '[redacted]') THEN a.redacted_at END AS redacted_at,
-				a.redacted_by
+		notes: `SELECT a.id AS key, ('adjustment-' || a.id) COLLATE "C" AS id, a.requested_at AS at,
+				'adjustment_request' AS kind, '' AS reference, a.id AS object, 0 AS line,
+				a.partner_id, p.name AS partner_name, a.lead_id,
+				concat_ws(E'\n', nullif(a.reason, ''), nullif(a.decision_note, '')) AS note,
+				concat_ws(', ', a.requested_by,
+					CASE WHEN a.decision_note <> '' THEN nullif(a.decided_by, a.requested_by) END) AS created_by,
+				CASE WHEN a.reason IN ('', '[redacted]') AND a.decision_note IN ('', '[redacted]')
+					THEN a.redacted_at END AS redacted_at, a.redacted_by
 			FROM adjustments a JOIN partners p ON p.id = a.partner_id
 			WHERE a.reason <> '' OR a.decision_note <> ''`,
 		redact: `SELECT redact_adjustment(?, ?, ?)`,

@@ -65,7 +65,7 @@ func Adjust(v AdjustView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment adds an entry to the ledger. Existing entries do not change. The adjustment is included in the next payout run, and the partner sees it on the statement.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment adds an entry to the ledger. Existing entries do not change. The next payout run with a later cutoff includes the adjustment, and the partner sees it on the statement.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -37,7 +37,13 @@ type AdjustmentRow struct {
 	RequestedAt       time.Time
 }
 
-var adjustmentColumns = []ui.Column{{Label: "Adjustment and lead"}, {Label: "State"}, {Label: "Partner and account"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
+var adjustmentColumns = []ui.Column{
+	{Label: "Adjustment and lead"},
+	{Label: "State"},
+	{Label: "Partner and account"},
+	{Label: "Requested"},
+	{Label: "Amount", Number: true},
+}
 
 func Adjustments(v AdjustmentsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -345,7 +351,7 @@ func adjustmentRow(a AdjustmentRow, now time.Time) templ.Component {
 				var templ_7745c5c3_Var12 string
 				templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(a.Identifier)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/adjustments.templ`, Line: 79, Col: 51}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/adjustments.templ`, Line: 85, Col: 51}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 				if templ_7745c5c3_Err != nil {
@@ -392,7 +398,7 @@ func adjustmentRow(a AdjustmentRow, now time.Time) templ.Component {
 				var templ_7745c5c3_Var14 string
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(a.RequestedBy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/adjustments.templ`, Line: 84, Col: 56}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/adjustments.templ`, Line: 90, Col: 56}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {

@@ -31,7 +31,7 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	open("returns-none", "/payouts/returns")
 	open("work-none", "/jobs")
 	returned := returnInBrowser(c, t, p, fay)
-	adjustInBrowser(c, p)
+	adjustInBrowser(c, p, fay)
 	exported := exportInBrowser(c, p)
 	run := runInBrowser(c, t, p, fay)
 	pages := []address{
@@ -40,6 +40,8 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 		{"ledger-no-match", "/payouts?lead=x"},
 		{"balances", "/payouts/balances"},
 		{"adjust", "/payouts/adjust"},
+		{"adjust-partner", "/payouts/adjust?partner=harbour-leads"},
+		{"lead-payout", "/leads/" + admintest.LeadID(c.Leads[0])},
 		{"returns", "/payouts/returns"},
 		{"return-new", "/payouts/returns/new"},
 		{"return-accepted", returned},
@@ -85,8 +87,9 @@ func returnInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brows
 	return address
 }
 
-// adjustInBrowser first enters an invalid amount and then adds an adjustment.
-func adjustInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
+// adjustInBrowser first enters an invalid amount and then adds an adjustment. It requests another one, which another user
+// approves.
+func adjustInBrowser(c *admintest.ConsoleWithLedger, p, fay *browser.Page) {
 	p.Open(c.URL + "/payouts/adjust")
 	p.Type(`input[name="partner"]`, "meadow-media")
 	p.Submit(`form[action="/payouts/adjust"] button[type="submit"]`)
@@ -97,6 +100,19 @@ func adjustInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
 	browser.Eval[bool](p, `document.querySelector("#f-amount").value = "-5.00"; true`)
 	p.Submit(`form[method="post"][action="/payouts/adjust"] button[type="submit"]`)
 	p.Wait(`location.pathname === "/payouts"`)
+
+	p.Open(c.URL + "/payouts/adjust?partner=harbour-leads")
+	p.Type(`input[name="amount"]`, "750.00") // above the limit
+	p.Type(`textarea[name="why"]`, "Bonus for November")
+	p.Submit(`form[method="post"][action="/payouts/adjust"] button[type="submit"]`)
+	check(p, "adjustment-waiting")
+	fay.Open(c.URL + "/")
+	fay.Submit(`.needs a[href="/payouts/adjustments?state=open"]`)
+	check(fay, "adjustments")
+	fay.Submit(`#list a[href^="/payouts/adjustments/ad_"]`)
+	check(fay, "adjustment-to-approve")
+	fay.Submit(`form[action$="/approve"] button.button-primary`)
+	fay.Wait(`document.querySelector("main [data-state=approved]")`)
 }
 
 // exportInBrowser requests an export while no node is running jobs, and returns the address of the
