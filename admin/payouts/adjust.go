@@ -42,7 +42,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	if _, err := id.Parse(id.Adjustment, v.AdjustmentID); err != nil {
 		v.AdjustmentID = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
 	}
-	p, err := h.partnerNamed(k, f, "partner")
+	p, err := h.partnerNamed(k, f)
 	switch {
 	case err != nil:
 		return err

@@ -17,8 +17,8 @@ import (
 
 // partnerNamed finds the partner whose slug or id was entered in a filter. If the partner does not exist
 // or the user cannot see it, partnerNamed returns a partner with the id uuid.Max, which matches no rows.
-func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
-	text := web.SearchText(q, name)
+func (h *Handlers) partnerNamed(k *web.Request, q url.Values) (models.Partner, error) {
+	text := web.SearchText(q, "partner")
 	if text == "" {
 		return models.Partner{}, nil
 	}

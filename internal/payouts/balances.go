@@ -100,7 +100,7 @@ func PageOfBalances(all []Balance, after, before string, limit int) (page Balanc
 		at, _ := slices.BinarySearchFunc(all, slug, func(b Balance, slug string) int { return cmp.Compare(b.Partner, slug) })
 		return at
 	}
-	first, end := 0, 0
+	var first, end int
 	if before != "" {
 		end = index(before)
 		for first = end; limit > 0 && first > 0; limit-- {
