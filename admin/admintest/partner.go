@@ -63,9 +63,9 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 		if i%3 > 0 {
 			must(by.SetStatus(ctx, scope.System, p.ID, models.PartnerApproved))
 		}
-		h.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, 41000/(i+1),
-			`[{"currency": "EUR", "minor": 812350}, {"currency": "GBP", "minor": 104512345}]`,
-			h.Time.Now().Add(-time.Duration(i*i)*time.Hour))
+		h.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4, 1400, $5, 140)`, p.ID, 41000/(i+1),
+			`[{"currency": "GBP", "minor": 104512345}, {"currency": "EUR", "minor": 812350}]`,
+			h.Time.Now().Add(-time.Duration(i*i)*time.Hour), 10*i)
 	}
 	h.Exec(t, `INSERT INTO partner_figures_state VALUES (true, $1::timestamptz, $1::timestamptz::date)`,
 		h.Time.Now().Add(-time.Minute))

@@ -74,7 +74,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 			URL:         web.PartnerURL(p.ID),
 			Status:      string(p.Status),
 			Manager:     p.AccountManager,
-			Signing:     h.modeLabel(k, p.SigningMode),
+			Signing:     plainMode(partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning)),
 			Leads:       p.Leads,
 			Payouts:     p.Payouts,
 			Rejected:    p.Posts.Rejected,

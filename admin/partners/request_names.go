@@ -71,7 +71,9 @@ func (h *Handlers) requestNames(k *web.Request, all []reporting.Request) (n requ
 		if err != nil {
 			return n, err
 		}
-		n.ends[r.Secret] = secretEnd{at: at, by: by, revoked: secret.State == models.SecretRevoked}
+		if !at.After(r.At) { // otherwise, its expiry was changed later
+			n.ends[r.Secret] = secretEnd{at: at, by: by, revoked: secret.State == models.SecretRevoked}
+		}
 	}
 	return n, nil
 }
