@@ -146,6 +146,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
+	h.Reload(t)
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "account_manager@example.com")
 	secret := partner + "/secrets/" + id.Format(id.Secret,
