@@ -271,8 +271,11 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("expired secret: %d %s", p.Status, p.Text())
 	}
 	newer := o.SecretNamed(t, "second")
-	if p := o.Get(t, newer+"/revoke"); !slices.Equal(p.Values("data-notice"), []string{"warn"}) {
-		t.Errorf("the page shows no warning before the last secret is revoked: %s", p.Text())
+	o.Exec(t, `INSERT INTO traffic_minutes (minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency)
+		SELECT date_trunc('minute', $1::timestamptz), partner_id, partner_id, id, 'post', 'delivered', 7, '{}' FROM signing_secrets WHERE label = 'second'`, o.Time.Now())
+	if p := o.Get(t, newer+"/revoke"); !slices.Equal(p.Values("data-notice"), []string{"warn"}) ||
+		!strings.Contains(p.Body, "…"+second[len(second)-4:]) || !strings.Contains(p.Body, ">7<") {
+		t.Errorf("before the last secret is revoked: %s", p.Text())
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
 		t.Errorf("revoked with a wrong name: %d", p.Status)
@@ -280,6 +283,12 @@ func TestSecrets(t *testing.T) {
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther ||
 		o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
 		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	revoked := o.Time.Now()
+	o.Time.Advance(time.Minute)
+	if p := o.Get(t, o.PartnerURL+"?tab=secrets"); !strings.Contains(p.Body, `datetime="`+ui.RFC3339(revoked)+`"`) ||
+		strings.Count(p.Body, "by account_manager@example.com") != 3 { // who created two secrets and revoked one
+		t.Errorf("the list does not show when and by whom the secret was revoked: %s", p.Text())
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusConflict {
 		t.Errorf("revoked twice: %d %s", p.Status, p.Text())

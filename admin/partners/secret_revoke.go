@@ -2,9 +2,11 @@ package partners
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -13,6 +15,27 @@ func (h *Handlers) revokeView(
 	k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors,
 ) (*ui.ConfirmView, error) {
 	last, err := h.Partners.LastActive(k.R.Context(), k.Scope, p, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	used, err := h.Reporting.LastUsed(k.R.Context(), k.Scope, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	traffic, err := h.Reporting.Secrets(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, time.Hour, 24))
+	if err != nil {
+		return nil, err
+	}
+	posts := int64(0)
+	for _, one := range traffic {
+		if one.Secret == s.ID {
+			posts += one.Posts
+		}
+	}
+	lastUsed := "never"
+	if at, ok := used[s.ID]; ok {
+		lastUsed = web.Minute(at) + " (" + ui.Ago(at, k.Now) + ")"
+	}
 	url := web.PartnerURL(p.ID)
 	v := &ui.ConfirmView{
 		Shell: k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
@@ -23,16 +46,21 @@ func (h *Handlers) revokeView(
 		Action:      url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke",
 		Submit:      "Revoke secret",
 		Cancel:      url + "?tab=secrets",
-		Consequence: "Posts signed with this secret will be rejected. This takes effect within a second and cannot be undone. The partner will need a new secret.",
-		TypeName:    p.Slug,
-		StepUp:      web.StepUp(k),
-		Name:        web.Short(k.R.PostForm.Get("name")),
-		Errors:      mistakes,
+		Consequence: "Posts signed with this secret will be rejected. This takes effect within a second and cannot be undone.",
+		Facts: []ui.Fact{
+			{Name: "Secret", Value: "“" + s.Label + "” (" + shownSecret(s) + ")"},
+			{Name: "Last used", Value: lastUsed},
+			{Name: "Posts (24 h)", Value: ui.Number(posts)},
+		},
+		TypeName: p.Slug,
+		StepUp:   web.StepUp(k),
+		Name:     web.Short(k.R.PostForm.Get("name")),
+		Errors:   mistakes,
 	}
 	if last {
-		v.Warning = "This is the partner's only valid secret. All its signed posts will be rejected."
+		v.Warning = "This is the partner's only valid secret. All its signed posts will be rejected. The partner will need a new secret."
 	}
-	return v, err
+	return v, nil
 }
 
 func (h *Handlers) revokeSecretPage(k *web.Request) error {

@@ -62,6 +62,10 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
+	revokers, err := h.Partners.Revokers(k.R.Context(), k.Scope, p.ID)
+	if err != nil {
+		return err
+	}
 	used, err := h.Reporting.LastUsed(k.R.Context(), k.Scope, p.ID)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	active := 0
 	for _, s := range secrets {
 		row := h.secretRow(k, head.URL, s, may)
-		row.LastUsed, row.Posts = used[s.ID], posts[s.ID]
+		row.LastUsed, row.Posts, row.RevokedBy = used[s.ID], posts[s.ID], revokers[row.ID]
 		v.Expiring = v.Expiring || row.State == partners.StateExpiring
 		if partners.Valid(s, k.Now) {
 			active++
@@ -102,15 +106,15 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 	row := view.SecretRow{
 		Label:     s.Label,
 		ID:        id.Format(id.Secret, s.ID),
-		Shown:     s.Prefix + "…" + s.LastFour,
+		Shown:     shownSecret(s),
 		State:     partners.StateOf(s, k.Now),
 		CreatedBy: s.CreatedBy,
 		Created:   s.CreatedAt,
 	}
-	if s.ExpiresAt != nil {
-		row.Ends = *s.ExpiresAt
-	}
+	row.Ends = web.TimeOf(s.ExpiresAt)
 	switch row.State {
+	case partners.StateRevoked:
+		row.StateWords, row.Ends = row.State, web.TimeOf(s.RevokedAt)
 	case partners.StateExpiring:
 		row.StateWords = "expires " + ui.Ago(row.Ends, k.Now)
 	case partners.StateExpired:
@@ -123,6 +127,9 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 	}
 	return row
 }
+
+// shownSecret returns the part of a secret that can be shown, such as "pp_…MVne".
+func shownSecret(s models.SigningSecret) string { return s.Prefix + "…" + s.LastFour }
 
 // overlapView returns a chart of posts, with one line for the older secrets and one for the newest.
 func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {

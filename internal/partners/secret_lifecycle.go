@@ -158,6 +158,22 @@ func (s *Service) SecretEnd(
 	return at, by, postgres.Translate(err)
 }
 
+// Revokers returns the names of the users who revoked a partner's secrets, by the secret's ID.
+func (s *Service) Revokers(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[string]string, error) {
+	if !sc.Allows(partner) {
+		return nil, errNoPartner
+	}
+	var events []models.AuditEvent
+	err := s.db.Gorm.WithContext(ctx).Select("object_id", "actor").
+		Where("partner_id = ? AND object_kind = 'secret' AND action = 'secret.revoke' AND outcome = ?", partner, models.AuditDone).
+		Find(&events).Error
+	revokers := make(map[string]string, len(events))
+	for _, e := range events {
+		revokers[e.ObjectID] = e.Actor
+	}
+	return revokers, postgres.Translate(err)
+}
+
 // lockSecret locks and returns a partner's secret. It fails if the secret is revoked.
 func lockSecret(
 	tx *gorm.DB, sc scope.Scope, partner models.Partner, secret uuid.UUID,

@@ -2,10 +2,13 @@ package partners
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -57,10 +60,11 @@ func (s *Service) ImportSecret(
 func (s *Service) addAlone(
 	ctx context.Context, sc scope.Scope, action string, partner models.Partner, label, plain string,
 ) (out CreatedSecret, err error) {
-	if !sc.Allows(partner.ID) {
-		return out, errNoPartner
-	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+		// Lock the partner, so that two concurrent calls cannot choose the same label.
+		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
+			return err
+		}
 		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
 			return err
 		}
@@ -145,7 +149,10 @@ func (s *Service) FindSecret(
 func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain string) (CreatedSecret, error) {
 	newID, now := s.newID()
 	if label = strings.TrimSpace(label); label == "" {
-		label = "secret " + now.Format(time.DateOnly)
+		var err error
+		if label, err = defaultLabel(db, partner.ID, now); err != nil {
+			return CreatedSecret{}, err
+		}
 	}
 	if err := joinProblems(checkLabel(label)); err != nil {
 		return CreatedSecret{}, err
@@ -174,6 +181,19 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 		return CreatedSecret{}, err
 	}
 	return CreatedSecret{SigningSecret: row, Plain: plain}, nil
+}
+
+// defaultLabel returns a label that no other secret of the partner has, such as "secret 2026-01-02 (2)".
+func defaultLabel(db *gorm.DB, partner uuid.UUID, now time.Time) (string, error) {
+	first := "secret " + now.Format(time.DateOnly)
+	var taken []string
+	err := db.Model(&models.SigningSecret{}).
+		Where("partner_id = ? AND starts_with(label, ?)", partner, first).Pluck("label", &taken).Error
+	label := first
+	for n := 2; slices.Contains(taken, label); n++ {
+		label = fmt.Sprintf("%s (%d)", first, n)
+	}
+	return label, postgres.Translate(err)
 }
 
 // checkKeys fails if an active secret was sealed with a platform key that is not configured in this

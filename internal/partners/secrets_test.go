@@ -74,6 +74,10 @@ func TestCreateSecret(t *testing.T) {
 		other.Plain == made.Plain {
 		t.Errorf("second secret: %q (%v)", other.Label, err)
 	}
+	errs := atOnce(8, func(int) error { _, err := o.CreateSecret(t.Context(), scope.System, p, ""); return err })
+	if n := testkit.Value[int](t, o.db, `SELECT count(DISTINCT label) FROM signing_secrets WHERE label ~ '^secret 2026-01-02( \([2-9]\))?$'`); n != 9 {
+		t.Errorf("got %d different default labels, want 9 (%v)", n, errs)
+	}
 }
 
 // strongSecret contains no repetition, so its substrings are strong too.
