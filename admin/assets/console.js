@@ -228,6 +228,15 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
+  // A slug follows the name that it is derived from, until the user changes it. partners.SlugOf does the same.
+  const slugOf = (name) => name.normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "").replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-/, "").slice(0, 63).replace(/-$/, "");
+  document.addEventListener("input", (event) => {
+    delete event.target.dataset.slugOf;
+    const slug = document.querySelector(`[data-slug-of="${event.target.id}"]`);
+    if (slug) slug.value = slugOf(event.target.value);
+  });
+
   // Reports a file that is too large before uploading it. If the server aborts an upload, the
   // browser does not show the response.
   document.addEventListener("change", (event) => {

@@ -1,7 +1,11 @@
 package partners
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -24,10 +28,26 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 		Sandbox: len(all) == 0,
 		Signing: web.SelectOption(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
 	}
+	v.Identifier = proposedIdentifier(p, all)
 	if len(all) == 0 {
-		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
+		v.Name = "Sandbox"
 	}
 	return h.showAccountNew(k, http.StatusOK, p, v)
+}
+
+// proposedIdentifier returns a partnerId for the partner's next account.
+func proposedIdentifier(p models.Partner, accounts []models.Account) string {
+	if len(accounts) == 0 {
+		return p.Slug + "-sandbox"
+	}
+	taken := func(identifier string) bool {
+		return slices.ContainsFunc(accounts, func(a models.Account) bool { return a.Identifier == identifier })
+	}
+	identifier := p.Slug
+	for n := 2; taken(identifier); n++ {
+		identifier = fmt.Sprint(p.Slug, "-", n)
+	}
+	return identifier
 }
 
 func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, v view.AccountFormView) (err error) {
@@ -35,7 +55,8 @@ func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, 
 		return err
 	}
 	v.New, v.Shell = true, k.Shell("New account", allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
-	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Create account"
+	v.Action, v.Submit = v.Head.URL+"/accounts/new", "Create account"
+	v.Cancel, v.Return = h.returnPath(k, v.Head.URL, v.Head.URL), h.returnPath(k, v.Head.URL, "")
 	return k.Show(status, view.AccountForm(v))
 }
 
@@ -44,9 +65,13 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	all, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	n := partners.NewAccount{
-		Identifier: f.Get("identifier"),
+		Identifier: cmp.Or(strings.TrimSpace(f.Get("identifier")), proposedIdentifier(p, all)),
 		Name:       f.Get("name"),
 		Signing:    signing,
 		Sandbox:    f.Get("sandbox") == "yes",
@@ -71,8 +96,9 @@ func (h *Handlers) createAccount(k *web.Request) error {
 }
 
 func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
+	url := web.PartnerURL(p.ID)
 	if p.Status == models.PartnerPending {
-		return web.PartnerURL(p.ID) + "/onboarding"
+		return url + "/onboarding"
 	}
-	return web.PartnerURL(p.ID)
+	return h.returnPath(k, url, url)
 }

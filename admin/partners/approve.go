@@ -1,6 +1,8 @@
 package partners
 
 import (
+	"cmp"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/models"
 )
@@ -16,7 +18,9 @@ func (h *Handlers) approve(k *web.Request) error {
 func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return h.returnPath(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), to)
+			url := web.PartnerURL(p.ID)
+			err := h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), to)
+			return h.returnPath(k, url, url), err
 		},
 		Show: func(r web.Rejected) error {
 			for _, one := range r.Errors {
@@ -31,9 +35,12 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 	})
 }
 
-func (h *Handlers) returnPath(k *web.Request, partner string) string {
-	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
+// returnPath returns the page that the user came from, if a link or a form names it, and otherwise the given
+// page.
+func (h *Handlers) returnPath(k *web.Request, partner, otherwise string) string {
+	to := cmp.Or(k.R.PostForm.Get("return"), k.R.URL.Query().Get("return"))
+	if to == partner+"/onboarding" {
 		return to
 	}
-	return partner
+	return otherwise
 }

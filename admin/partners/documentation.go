@@ -42,7 +42,7 @@ func (h *Handlers) createLink(k *web.Request) error {
 		NextLabel:   "Done",
 		NextURL:     url + "?tab=documentation",
 	}
-	if to := h.returnPath(k, url); to != url {
+	if to := h.returnPath(k, url, url); to != url {
 		v.NextLabel, v.NextURL = "Continue onboarding", to
 	}
 	return k.ShowSecret(http.StatusOK, view.LinkCreated(v))

@@ -1,6 +1,7 @@
 package partners
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -40,7 +41,7 @@ func (h *Handlers) createPartner(k *web.Request) error {
 		Show: func(r web.Rejected) error {
 			return h.showPartnerNew(k, r.Status, view.PartnerNewView{
 				Name:      web.Short(f.Get("name")),
-				Slug:      web.Short(f.Get("slug")),
+				Slug:      cmp.Or(web.Short(f.Get("slug")), partners.SlugOf(f.Get("name"))),
 				LegalName: web.Short(f.Get("legal_name")),
 				Modes:     web.SelectOption(h.modes(k, models.SigningDefault), f.Get("signing")),
 				StepUp:    r.StepUp,

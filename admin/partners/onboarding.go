@@ -2,6 +2,7 @@ package partners
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -48,13 +49,18 @@ func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v view.Onboardi
 	if linked {
 		docs = "Link created " + web.Minute(link.CreatedAt) + ". It cannot be shown again."
 	}
-	v.Live, err = h.live(k, p, state)
-	v.Steps = steps(p, state, v.Head, docs, !v.Live.Waiting)
-	return v, err
+	if v.Live, err = h.live(k, p, &state); err != nil {
+		return v, err
+	}
+	v.Steps = steps(p, state, v.Head, docs, h.DefaultSigning)
+	return v, nil
 }
 
 // steps returns the onboarding steps. The partner's state determines which of them are done.
-func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arrived bool) []view.OnboardingStep {
+func steps(
+	p models.Partner, s progress, head view.PartnerHead, docs string, platform models.SigningMode,
+) []view.OnboardingStep {
+	back := "?return=" + url.QueryEscape(head.URL+"/onboarding")
 	sandbox := ""
 	for _, a := range s.accounts {
 		if a.Sandbox {
@@ -67,7 +73,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted automatically. Add a standard account after testing.",
 			Done:        len(s.accounts) > 0,
 			Detail:      accountText(s.accounts),
-			ActionURL:   head.URL + "/accounts/new",
+			ActionURL:   head.URL + "/accounts/new" + back,
 			ActionLabel: "Create account",
 		},
 		{
@@ -82,9 +88,9 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 			Title:       "Create a signing secret",
 			Text:        "The partner signs its posts with this secret. The secret is shown only once, so first decide how to send it securely.",
 			Done:        len(s.secrets) > 0,
-			ActionURL:   head.URL + "/secrets/new",
+			ActionURL:   head.URL + "/secrets/new" + back,
 			ActionLabel: "Create secret",
-			Also:        &ui.Link{Label: "Import an existing secret", URL: head.URL + "/secrets/new#f-import"},
+			Also:        &ui.Link{Label: "Import an existing secret", URL: head.URL + "/secrets/new" + back + "#f-import"},
 		},
 		{
 			Title:       "Share integration details",
@@ -96,11 +102,27 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 			Post:        true,
 		},
 		{
-			Title:   "Receive the first lead",
+			Title:   "Receive the first signed lead",
 			Text:    "Leads and rejected requests appear below as they arrive.",
-			Done:    arrived,
+			Done:    s.signed.Any,
 			StateID: "first-post",
 		},
+		{
+			Title:   "Require signing",
+			Text:    "If unsigned posts are rejected, no one else can send leads in the partner's name. ",
+			Done:    s.onboarded(p, platform),
+			StateID: "require-signing",
+		},
+	}
+	switch last := &all[5]; {
+	case last.Done:
+	case s.signed.Live:
+		last.ActionURL, last.ActionLabel = head.URL+"?tab=signing", "Require signing"
+	case len(s.standard()) == 0:
+		last.Text += "First create a standard account, and wait for its first signed lead."
+		last.ActionURL, last.ActionLabel = head.URL+"/accounts/new"+back, "Create standard account"
+	default:
+		last.Text += "First wait for a signed lead for a standard account."
 	}
 	if sandbox != "" {
 		all[4].Text += " To use the sandbox account, the partner must include \"partnerId\": \"" + sandbox + "\" in its posts."
@@ -139,10 +161,12 @@ func (h *Handlers) onboardingLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, view.OnboardingProgress(v.Live, v.Steps[len(v.Steps)-1], k.Now))
+	return k.Show(http.StatusOK, view.OnboardingProgress(v, k.Now))
 }
 
-func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.OnboardingLive, err error) {
+// live returns the partner's latest activity. It also adds the signed leads to the progress, because they are not in
+// the recorded traffic yet.
+func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.OnboardingLive, err error) {
 	all, err := h.Reporting.Activity(k.R.Context(), k.Scope, p.ID, k.Now.Add(-recentActivityWindow), 10)
 	if err != nil {
 		return v, err
@@ -168,6 +192,8 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 			e.Request.URL = requestURL(reporting.Request{Partner: p.ID, RequestID: a.Request})
 		}
 		v.Waiting = v.Waiting && a.Lead == uuid.Nil
+		signed := a.Lead != uuid.Nil && a.Secret != uuid.Nil
+		s.signed.Any, s.signed.Live = s.signed.Any || signed, s.signed.Live || signed && !a.Sandbox
 		v.Events = append(v.Events, e)
 	}
 	return v, nil

@@ -98,7 +98,7 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 		return v, err
 	}
 	v.Attention = state.attention(p, v.URL, k.Now)
-	if !state.hasSignedPost() {
+	if !state.onboarded(p, h.DefaultSigning) {
 		v.OnboardingURL = v.URL + "/onboarding"
 	}
 	return v, nil

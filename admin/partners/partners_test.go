@@ -34,9 +34,8 @@ func TestOnboarding(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	created := b.Post(t, "/partners/new", url.Values{
-		"name":    {"North Road Ltd"},
-		"slug":    {"north-road"},
-		"signing": {"default"},
+		"name":    {" North  Road! "}, // the slug is derived from it
+		"signing": {"report_only"},
 		"manager": {"Ben Okafor"},
 	})
 	if created.Status != http.StatusSeeOther || !strings.HasSuffix(created.Location(), "/onboarding") {
@@ -54,7 +53,8 @@ func TestOnboarding(t *testing.T) {
 		}
 		return p
 	}
-	step(`href="` + partner + `/accounts/new"`)
+	back := "?return=" + url.QueryEscape(path)
+	step(`href="` + partner + `/accounts/new` + back + `"`)
 	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road-sandbox"`) {
 		t.Errorf("the form does not suggest a sandbox account: %s", p.Text())
 	}
@@ -65,7 +65,15 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Post(t, partner+"/approve", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}}); p.Location() != path {
 		t.Fatalf("got %d to %q, want a redirect to %s", p.Status, p.Location(), path)
 	}
-	step(`href="` + partner + `/secrets/new"`)
+	step(`href="` + partner + `/secrets/new` + back + `"`)
+	if p := b.Get(t, partner+"/secrets/new"+back); !strings.Contains(p.Body, `href="`+path+`">Cancel`) ||
+		!strings.Contains(p.Body, `name="return" value="`+path+`"`) {
+		t.Errorf("cancelling does not return to the onboarding page: %s", p.Text())
+	}
+	if p := b.Get(t, partner+"/secrets/new?return=//evil.example"); !strings.Contains(p.Body, `href="`+partner+`?tab=secrets">Cancel`) ||
+		strings.Contains(p.Body, `value="//evil`) {
+		t.Error("the form returns to another site")
+	}
 	shown := b.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}})
 	secret := admintest.ShownSecret.FindString(shown.Body)
 	if shown.Status != http.StatusOK || secret == "" || shown.Header.Get("Cache-Control") != "no-store" ||
@@ -79,9 +87,46 @@ func TestOnboarding(t *testing.T) {
 		!strings.Contains(created.Body, `href="`+path+`"`) {
 		t.Fatalf("%d %s", created.Status, created.Text())
 	}
-	want := []string{"done", "done", "done", "done", "current", "waiting"}
-	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
-		t.Errorf("states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
+	states := func(want ...string) {
+		t.Helper()
+		if p := b.Get(t, path); !slices.Equal(p.Values("data-state"), append(want, "waiting")) {
+			t.Errorf("states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
+		}
+	}
+	post := func(account, outcome string) { // adds an accepted post, signed unless the outcome contains "unsigned"
+		t.Helper()
+		h.Exec(t, `INSERT INTO traffic_minutes SELECT date_trunc('minute', $1::timestamptz), a.partner_id, a.id,
+				CASE WHEN $3 LIKE '%unsigned' THEN '00000000-0000-0000-0000-000000000000' ELSE s.id END, 'post', $3, 1, '{}'
+			FROM accounts a JOIN signing_secrets s USING (partner_id) WHERE a.identifier = $2`, h.Time.Now(), account, outcome)
+	}
+	step(`id="first-post"`)
+	post("north-road-sandbox", "delivered_unsigned")
+	post("north-road-sandbox", "signature")
+	states("done", "done", "done", "done", "current", "pending")
+	post("north-road-sandbox", "delivered")
+	states("done", "done", "done", "done", "done", "current")
+	step(`href="` + partner + `/accounts/new` + back + `"`)
+	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road"`) {
+		t.Errorf("the form does not propose a partnerId: %s", p.Text())
+	}
+	if p := b.Post(t, partner+"/accounts/new", url.Values{"signing": {"inherit"}, "return": {path}}); p.Location() != path ||
+		h.Count(t, "accounts", "identifier = 'north-road' AND is_default") != 1 {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	states("done", "done", "done", "done", "done", "current")
+	post("north-road", "delivered")
+	step(`href="` + partner + `?tab=signing"`)
+	if p := b.Get(t, path+"/live"); !strings.Contains(p.Body, `id="require-signing-buttons" hx-swap-oob="true"`) {
+		t.Errorf("live updates do not add the button: %s", p.Body)
+	}
+	p = b.Get(t, partner+"?tab=signing")
+	if !strings.Contains(p.Body, `href="`+path+`"`) {
+		t.Error("the onboarding page cannot be reached before signing is required")
+	}
+	b.Post(t, partner+"/signing", url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"required"}})
+	states("done", "done", "done", "done", "done", "done")
+	if p := b.Get(t, partner); strings.Contains(p.Body, `href="`+path+`"`) {
+		t.Error("the onboarding page is offered after its last step")
 	}
 	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=requests",
 		"?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {

@@ -1,12 +1,12 @@
 package partners
 
 import (
+	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -14,8 +14,8 @@ import (
 // progress is the state of a partner's onboarding.
 type progress struct {
 	accounts []models.Account
-	secrets  []models.SigningSecret  // valid ones
-	used     map[uuid.UUID]time.Time // when each secret was last used
+	secrets  []models.SigningSecret // valid ones
+	signed   reporting.SignedPosts
 }
 
 func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err error) {
@@ -31,12 +31,31 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 			s.secrets = append(s.secrets, one)
 		}
 	}
-	s.used, err = h.Reporting.LastUsed(k.R.Context(), k.Scope, p.ID)
+	s.signed, err = h.Reporting.SignedPosts(k.R.Context(), k.Scope, p.ID)
 	return s, err
 }
 
-// hasSignedPost reports whether a signed post has been accepted.
-func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
+// standard returns the accounts that are not sandboxes.
+func (s progress) standard() []models.Account {
+	return slices.DeleteFunc(slices.Clone(s.accounts), func(a models.Account) bool { return a.Sandbox })
+}
+
+// onboarded reports whether the partner has delivered a signed lead for a standard account, and signatures are
+// required.
+func (s progress) onboarded(p models.Partner, platform models.SigningMode) bool {
+	return s.signed.Live && s.requiresSigning(p, platform)
+}
+
+// requiresSigning reports whether signatures are required for all standard accounts. The parameter platform is
+// the platform's default signing mode.
+func (s progress) requiresSigning(p models.Partner, platform models.SigningMode) bool {
+	if partners.EffectiveMode(models.SigningInherit, p.SigningMode, platform) != models.SigningRequired {
+		return false
+	}
+	return !slices.ContainsFunc(s.standard(), func(a models.Account) bool {
+		return partners.EffectiveMode(a.SigningMode, p.SigningMode, platform) != models.SigningRequired
+	})
+}
 
 // lastSecretEnd returns the latest expiry of the valid secrets. It is zero if there are no valid
 // secrets, or if one of them does not expire.

@@ -23,7 +23,8 @@ func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (vi
 			URL:   head.URL + "?tab=secrets",
 		}),
 		Action:   head.URL + path,
-		Cancel:   head.URL + "?tab=secrets",
+		Cancel:   h.returnPath(k, head.URL, head.URL+"?tab=secrets"),
+		Return:   h.returnPath(k, head.URL, ""),
 		Rotate:   rotate,
 		Overlaps: h.overlapOptions(k, "24h"),
 		StepUp:   web.StepUp(k),
@@ -133,7 +134,7 @@ func (h *Handlers) showCreated(k *web.Request, p models.Partner, made partners.C
 	if there {
 		v.LinkCreated = link.CreatedAt
 	}
-	if s, err := h.progress(k, p); err == nil && !s.hasSignedPost() {
+	if s, err := h.progress(k, p); err == nil && !s.signed.Any {
 		v.NextLabel, v.NextURL = "Continue onboarding", url+"/onboarding"
 	}
 	return k.ShowSecret(http.StatusOK, view.SecretCreated(v))

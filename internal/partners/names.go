@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -96,12 +97,39 @@ func isIdentifier(r rune) bool {
 	return isSlug(r) || r >= 'A' && r <= 'Z' || r == '.' || r == '_'
 }
 
+// SlugOf returns the slug for a name: its letters without accents in lower case, and its digits, with hyphens
+// instead of all other characters. The script in the console does the same.
+func SlugOf(name string) string {
+	slug, _ := slugOf(name)
+	return slug
+}
+
+// slugOf is like SlugOf. The result complete reports whether the slug contains all letters and digits of the name.
+func slugOf(name string) (slug string, complete bool) {
+	var b strings.Builder
+	complete = true
+	for _, r := range strings.ToLower(norm.NFKD.String(name)) {
+		switch {
+		case r != '-' && isSlug(r):
+			b.WriteRune(r)
+		case unicode.IsMark(r): // an accent
+		default:
+			complete = complete && r != utf8.RuneError && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+			if text := b.String(); text != "" && !strings.HasSuffix(text, "-") {
+				b.WriteByte('-')
+			}
+		}
+	}
+	slug = b.String()
+	return strings.Trim(slug[:min(len(slug), maxSlug)], "-"), complete
+}
+
 // checkForm checks a name's characters and length. Its error describes the first invalid character,
 // because that character can look like a valid one (for example, the Cyrillic а).
 func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
 	for _, r := range text {
 		if !allowed(r) {
-			return invalid(reason, apperr.InvalidValue, field, form+" Remove "+describe(r)+".")
+			return invalid(reason, apperr.InvalidValue, field, form+" "+replacement(text, r))
 		}
 	}
 	switch {
@@ -113,6 +141,14 @@ func checkForm(reason, field, text string, most int, allowed func(rune) bool, en
 		return invalid(reason, apperr.InvalidValue, field, form)
 	}
 	return nil
+}
+
+// replacement returns the sentence that says how to fix a name with an invalid character.
+func replacement(text string, r rune) string {
+	if slug, complete := slugOf(text); complete && slug != "" {
+		return describe(r) + " is not allowed. Enter " + slug + " instead."
+	}
+	return "Replace " + describe(r) + "."
 }
 
 // describe describes a character so that it can be recognised even if it is invisible or looks like

@@ -38,9 +38,26 @@ func TestErrorsDescribeTheInvalidCharacter(t *testing.T) {
 		}
 	}
 	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "Harbour", Name: "A"})
-	if err == nil || !strings.Contains(err.Error(), `"H"`) {
+	if err == nil || !strings.Contains(err.Error(), `"H"`) || !strings.Contains(err.Error(), "Enter harbour instead.") {
 		t.Errorf("upper case: %v", err)
 	}
+}
+
+func TestSlugOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"Copper Sons!": "copper-sons", "  Plömber & Söhne  GmbH ": "plomber-sohne-gmbh", "A--b_c.d": "a-b-c-d", "ＦＵＬＬ 1": "full-1",
+		"O'Brien": "o-brien", "Сова": "", "!": "", "": "", strings.Repeat("ab ", 30): strings.Repeat("ab-", 21)[:62],
+	} {
+		if got := partners.SlugOf(name); got != want {
+			t.Errorf("SlugOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+	o := newPartnerService(t)
+	if p, err := o.Create(t.Context(), partners.NewPartner{Name: "Copper Sons!"}); err != nil || p.Slug != "copper-sons" {
+		t.Errorf("got slug %q (%v)", p.Slug, err)
+	}
+	_, err := o.Create(t.Context(), partners.NewPartner{Name: "Сова"})
+	wantError(t, "no letters from a to z", err, apperr.Invalid, "slug_form")
 }
 
 // All problems are reported at once, including conflicts with existing rows.

@@ -68,7 +68,7 @@ func TestCreateRejects(t *testing.T) {
 		}, apperr.Invalid, "text"},
 		{"a slug in use", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"the platform partner's slug", partners.NewPartner{Slug: "platform", Name: "Another"}, apperr.Conflict, "slug_taken"},
-		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"no slug, and none for the name", partners.NewPartner{Name: "!"}, apperr.Invalid, "slug_form"},
 		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with 64 characters", partners.NewPartner{

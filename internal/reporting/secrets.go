@@ -56,6 +56,23 @@ func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUI
 	return last, err
 }
 
+// SignedPosts reports which signed posts of a partner have been accepted.
+type SignedPosts struct {
+	Any  bool
+	Live bool // for an account that is not a sandbox
+}
+
+// SignedPosts reports which signed posts of a partner have been accepted, as far as traffic is recorded.
+func (in *Reader) SignedPosts(ctx context.Context, sc scope.Scope, partner uuid.UUID) (s SignedPosts, err error) {
+	const posts = `SELECT FROM signing_secrets s JOIN traffic_minutes m ON m.secret_id = s.id AND m.` + signed + ` AND ` + accepted
+	rows, err := ofPartner[SignedPosts](ctx, in.db, sc, partner, `SELECT EXISTS (`+posts+` WHERE s.partner_id = $1),
+		EXISTS (`+posts+` JOIN accounts a ON a.id = m.account_id AND NOT a.sandbox WHERE s.partner_id = $1)`)
+	if err == nil && len(rows) > 0 {
+		s = rows[0]
+	}
+	return s, err
+}
+
 // AccountUnsigned counts an account's accepted posts. The unsigned ones would be rejected if
 // signatures were required.
 type AccountUnsigned struct {

@@ -21,7 +21,8 @@ type AccountFormView struct {
 	Shell      ui.Shell
 	Action     string
 	Cancel     string
-	New        bool // identifier and sandbox can be entered
+	Return     string // the page to return to, if it is not the partner's
+	New        bool   // identifier and sandbox can be entered
 	Identifier string
 	Name       string
 	Sandbox    bool
@@ -90,7 +91,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			var templ_7745c5c3_Var3 templ.SafeURL
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(v.Action)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 39, Col: 20}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 40, Col: 20}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -108,7 +109,7 @@ func AccountForm(v AccountFormView) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Forecast.Posts))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 42, Col: 45}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 43, Col: 45}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var4)
 				if templ_7745c5c3_Err != nil {
@@ -121,7 +122,7 @@ func AccountForm(v AccountFormView) templ.Component {
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Forecast.Unsigned))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 43, Col: 51}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 44, Col: 51}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 				if templ_7745c5c3_Err != nil {
@@ -141,6 +142,10 @@ func AccountForm(v AccountFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = ui.RowVersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = returnField(v.Return).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -219,7 +224,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.New {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The value that the partner sends in its posts. It is case-sensitive, must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Optional: true, OptionalNote: "proposed if empty", Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The value that the partner sends in its posts. It is case-sensitive, must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func PartnerNew(v PartnerNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "slug", Label: "Slug", Value: v.Slug, Autocomplete: "off", Error: v.Errors.For("slug"), Hint: "A short name, such as harbour-leads, that is part of the partner's base URL. Use lower-case letters, digits and hyphens. The slug cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "slug", Label: "Slug", Value: v.Slug, SlugOf: "f-name", Optional: true, OptionalNote: "from the name if empty", Autocomplete: "off", Error: v.Errors.For("slug"), Hint: "A short name, such as harbour-leads, that is part of the partner's base URL. Use lower-case letters, digits and hyphens. The slug cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

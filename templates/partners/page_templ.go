@@ -30,7 +30,7 @@ type PartnerHead struct {
 	CanWrite      bool
 	Approve       string             // label of the button that sends POST URL/approve; empty for no button
 	Suspend       *ui.ConfirmView    // nil if the partner is not approved or the user cannot change it
-	OnboardingURL string             // empty after the first accepted signed post
+	OnboardingURL string             // empty if all onboarding steps are done
 	LeadsURL      string             // empty if the user cannot see the partner's leads
 	Attention     []ui.AttentionItem // open tasks, each with a link
 }
