@@ -20,8 +20,8 @@ import (
 
 // Query selects partners for the list of partners. An empty field matches all partners.
 type Query struct {
-	// Search matches any part of a partner's name, legal name or slug, or of an account's
-	// identifier, ignoring case. It can also be the id of a partner or an account.
+	// Search matches any part of a partner's name, legal name or slug, or of an account's name or
+	// identifier, ignoring case and accents. It can also be the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
 	// Sort is "name", "leads", "rejected" (rejected posts), "accepted" (the share of accepted posts) or "seen"
@@ -134,7 +134,6 @@ func (q Query) narrow(db *gorm.DB) *gorm.DB {
 	if account, err := id.Parse(id.Account, text); err == nil {
 		return db.Where("p.id = (SELECT partner_id FROM accounts WHERE id = ?)", account)
 	}
-	// Identifiers are ASCII, and lower() is several times faster with the C collation.
-	return db.Where(`(strpos(p.searched, lower(@text)) > 0
-		OR p.id IN (SELECT partner_id FROM accounts WHERE strpos(lower(identifier COLLATE "C"), lower(@text)) > 0))`, sql.Named("text", text))
+	return db.Where(`(strpos(p.searched, fold(@text)) > 0
+		OR p.id IN (SELECT partner_id FROM accounts WHERE strpos(searched, fold(@text)) > 0))`, sql.Named("text", text))
 }
