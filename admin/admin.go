@@ -39,6 +39,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -64,6 +65,7 @@ type Options struct {
 	Privacy        *privacy.Service
 	Evidence       *evidence.Service
 	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
+	Quotes         *quote.Sealer
 	RetentionDays  retention.Days
 	Reconcile      *reconcile.Service
 	Jobs           *jobs.Queue
@@ -115,12 +117,15 @@ func Routes(o Options) []web.Route {
 	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)
 	lead := &leadpages.Handlers{
 		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
-		Reporting: o.Reporting,
+		Quotes: o.Quotes, Reporting: o.Reporting,
 	}
 	request := &requestpages.Handlers{Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
+	finder := &search.Handlers{Partners: o.Partners, Staff: o.Staff, Find: []search.Find{
+		partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,
+	}}
 	all := slices.Concat(
 		(&login.Handlers{Staff: o.Staff}).Routes(),
 		(&account.Handlers{Staff: o.Staff}).Routes(),
@@ -128,9 +133,7 @@ func Routes(o Options) []web.Route {
 			DefaultSigning: o.DefaultSigning, Jobs: o.Jobs, Log: o.Log, Partners: o.Partners,
 			Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy, Reporting: o.Reporting,
 		}).Routes(),
-		(&search.Handlers{Find: []search.Find{
-			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,
-		}}).Routes(),
+		finder.Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
 		(&staffpages.Handlers{AdminURL: o.AdminURL, Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), (&notes.Handlers{Privacy: o.Privacy}).Routes(), payout.Routes(), reconciliation.Routes(),
@@ -142,6 +145,9 @@ func Routes(o Options) []web.Route {
 		},
 	)
 	for i, r := range all {
+		if r.Page != "" {
+			finder.Pages = append(finder.Pages, r)
+		}
 		if r.Erasable {
 			all[i].Handle = unlessErased(r.Handle)
 		}

@@ -36,7 +36,7 @@ func keys(t *testing.T, chromium *browser.Browser, url string) {
 	p.Press("/")
 	p.Wait(focused + ` === "jump"`)
 	p.Type("#jump", "ld_01M7"+kb.Enter)
-	p.Wait(`location.pathname + location.search === "/jump?q=ld_01M7"`)
+	p.Wait(`location.pathname + location.search === "/jump"`)
 }
 
 func copies(t *testing.T, chromium *browser.Browser, url string) {

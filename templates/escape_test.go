@@ -94,7 +94,13 @@ func TestTextIsNeverMarkup(t *testing.T) {
 			RequestID:  hostile,
 			RetryURL:   address,
 		}),
-		"jump": ui.JumpNotFound(ui.JumpView{Shell: s, Query: hostile, LeadsURL: address}),
+		"jump": ui.Search(ui.SearchView{
+			Shell:        s,
+			Query:        hostile,
+			State:        ui.SearchName,
+			Results:      []ui.SearchResult{{Kind: hostile, Label: hostile, Hint: hostile, URL: address}},
+			CanFindLeads: true,
+		}),
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))
 	maps.Copy(pages, pricesOf(s, hostile, address))
@@ -568,11 +574,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	link := ui.Link{Label: text, URL: address}
 	rows := []leadsview.Row{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}
-	find := leadsview.FindForm{
-		By:     []ui.Option{{Value: text, Label: text}},
-		Value:  text,
-		Errors: ui.Errors{{Field: "value", Message: text}},
-	}
+	find := leadsview.FindForm{Value: text, Errors: ui.Errors{{Field: "q", Message: text}}}
 	lead := leadsview.DetailsView{
 		Payout:        leadsview.Payout{State: text, Text: text},
 		Shell:         s,
@@ -613,9 +615,9 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			From:    text,
 			To:      text,
 			Leads:   rows,
-			Find:    &find,
+			Find:    true,
 		}),
-		"leads found":    leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows, Find: find}),
+		"leads found":    leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows}),
 		"lead not found": leadsview.Find(leadsview.FindView{Shell: s, Find: find}),
 		"lead":           leadsview.Details(lead),
 		"retention": retentionview.Plan(retentionview.PlanView{

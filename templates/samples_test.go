@@ -146,7 +146,7 @@ func signingIn() map[string]templ.Component {
 		"account-errors": accountview.Account(wrong),
 		"design":         designview.Design(designview.DesignView{Shell: shell("Design", "")}),
 		"keys":           ui.Keys(ui.KeysView{Shell: shell("Keys", "")}),
-		"jump-nothing":   ui.JumpNotFound(ui.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
+		"jump-nothing":   ui.Search(ui.SearchView{Shell: shell("Nothing found", ""), State: ui.SearchID, Query: "ld_01M7ZZ"}),
 	}
 }
 

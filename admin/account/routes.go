@@ -17,7 +17,7 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/account", Own: true, Handle: h.account},
+		{Method: get, Path: "/account", Page: "Your account", Own: true, Handle: h.account},
 		{Method: post, Path: "/account/password", Own: true, Handle: h.changePassword},
 		{Method: post, Path: "/account/recovery-codes", Own: true, Creates: "/account", ShownOnce: true, Handle: h.newRecoveryCodes},
 		{Method: get, Path: "/account/confirm", Own: true, Handle: h.confirmPage},

@@ -97,13 +97,9 @@ func (s *ConsoleWithLeads) addLead(t *testing.T, by Seller, c leads.Contact, tex
 	t.Helper()
 	s.Time.Advance(time.Minute)
 	now, keys := s.Time.Now(), testkit.PlatformKeys(t, 1)
-	quotes, err := quote.NewSealer(keys.QuoteKeys())
-	if err != nil {
-		t.Fatal(err)
-	}
 	price := money.Amount{Minor: 4560, Currency: money.GBP}
 	random := id.New(now)
-	token, q, err := quotes.Append(nil, quote.Quote{
+	token, q, err := s.Options.Quotes.Append(nil, quote.Quote{
 		Price:       price,
 		Country:     [2]byte{'G', 'B'},
 		TermID:      1077,

@@ -260,9 +260,13 @@
   const attend = () => byId("error-summary")?.focus();
   attend();
 
+  // Browsers announce suggestions themselves, and a field without suggestions still works.
+  const suggests = (event) => event.detail.target?.matches?.("datalist");
+
   document.addEventListener("htmx:beforeRequest", (event) => event.detail.target?.setAttribute("aria-busy", "true"));
   document.addEventListener("htmx:afterRequest", (event) => event.detail.target?.removeAttribute("aria-busy"));
   document.addEventListener("htmx:afterSettle", (event) => {
+    if (suggests(event)) return;
     attend();
     const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
     if (count) say(count.textContent.trim());
@@ -295,13 +299,15 @@
     event.detail.shouldSwap = false;
     if (!leaving()) location.assign(came);
   });
-  const failed = () => {
+  const failed = (event) => {
+    if (suggests(event)) return;
     const notice = byId("load-error");
     if (notice) notice.hidden = false;
   };
   document.addEventListener("htmx:sendError", failed);
   document.addEventListener("htmx:responseError", failed);
-  document.addEventListener("htmx:afterSwap", () => {
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (suggests(event)) return;
     const notice = byId("load-error");
     if (notice) notice.hidden = true;
   });

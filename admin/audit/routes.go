@@ -17,7 +17,7 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/audit", Needs: web.ReadAudit, Handle: h.auditList},
+		{Method: get, Path: "/audit", Page: "Audit log", Needs: web.ReadAudit, Handle: h.auditList},
 		{Method: post, Path: "/audit/find", Needs: web.ReadAudit, Handle: h.auditFind},
 		{Method: get, Path: "/audit.csv", Needs: web.ReadAudit, Long: true, Handle: h.auditCSV},
 		{Method: post, Path: "/audit.csv", Needs: web.ReadAudit, Long: true, Handle: h.auditCSV},

@@ -18,7 +18,7 @@ var allTexts = ui.Link{Label: "Disclosure texts", URL: "/privacy/disclosures"}
 func (h *Handlers) Routes() []web.Route {
 	const one = "/privacy/disclosures/{id}"
 	return []web.Route{
-		{Method: http.MethodGet, Path: allTexts.URL, Needs: web.ReadDisclosures, Handle: h.list},
+		{Method: http.MethodGet, Path: allTexts.URL, Page: "Disclosure texts", Needs: web.ReadDisclosures, Handle: h.list},
 		{Method: http.MethodGet, Path: one, Needs: web.ReadDisclosures, Handle: h.page},
 		{Method: http.MethodGet, Path: one + "/replace", Needs: web.ReplaceDisclosures, Erasable: true, Handle: h.replacePage},
 		{Method: http.MethodPost, Path: one + "/replace", Needs: web.ReplaceDisclosures, Form: one + "/replace", Erasable: true, Handle: h.replace},

@@ -17,7 +17,7 @@ type Handlers struct {
 // own jobs. To cancel other users' jobs, they need further permissions; see [web.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/jobs", Needs: web.ReadPayouts, Handle: h.list},
+		{Method: http.MethodGet, Path: "/jobs", Page: "Background jobs", Needs: web.ReadPayouts, Handle: h.list},
 		{Method: http.MethodGet, Path: "/jobs/{id}/live", Needs: web.ReadPayouts, Handle: h.live},
 		{Method: http.MethodPost, Path: "/jobs/{id}/cancel", Needs: web.ExportPayouts, Handle: h.cancel},
 	}

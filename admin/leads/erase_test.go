@@ -107,8 +107,8 @@ func TestUnusableErasureJournal(t *testing.T) {
 	if p := b.Post(t, "/leads/"+lead+"/reveal", proof); p.Status != http.StatusServiceUnavailable || !slices.Equal(p.Codes(), []string{"journal_unavailable"}) {
 		t.Errorf("reveal: got %d, %v: %s", p.Status, p.Codes(), p.Text())
 	}
-	for by, value := range map[string]string{"email": deliveredEmail, "phone": "+442079460018"} {
-		if p := b.Post(t, "/leads/find", url.Values{"by": {by}, "value": {value}}); p.Status != http.StatusServiceUnavailable {
+	for by, text := range map[string]string{"email": deliveredEmail, "phone": "+442079460018"} {
+		if p := b.Post(t, "/leads/find", url.Values{"q": {text}}); p.Status != http.StatusServiceUnavailable {
 			t.Errorf("search by %s: got %d: %s", by, p.Status, p.Text())
 		}
 	}

@@ -2,83 +2,42 @@ package leads
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/payload"
 	view "github.com/pingpost/pingpost/templates/leads"
-	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The ways to search for leads.
-const (
-	byID    = "id"
-	byEmail = "email"
-	byPhone = "phone"
+var (
+	errNothingTyped = apperr.New(apperr.Invalid, "value", "Enter an ID, email address, phone number or reference.")
+	errNoLead       = apperr.New(apperr.Invalid, "no_lead",
+		"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
 )
 
-var leadKeys = []ui.Option{
-	{Value: byID, Label: "ID (leadId, transactionId or request ID)"},
-	{Value: byEmail, Label: "Email address"},
-	{Value: byPhone, Label: "Phone number"},
-}
+// isID matches texts with the prefix of an ID.
+var isID = regexp.MustCompile(`(?i)^[a-z]{2}_`)
 
-func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.FindForm {
-	return view.FindForm{
-		By:        web.SelectOption(leadKeys, by),
-		Value:     value,
-		Countries: web.PhoneCountries(h.Prices.Markets(), country),
-		Errors:    mistakes,
-	}
-}
-
-// findLead finds a lead by id, or a consumer's leads by email address or phone number. It responds
-// with the results instead of a redirect, so that URLs do not contain personal data.
+// findLead finds a lead by ID, or leads by email address, phone number or the partner's reference. It recognises
+// what was typed, and responds with the results instead of a redirect, so that URLs do not contain personal data.
 func (h *Handlers) findLead(k *web.Request) error {
-	f := k.R.PostForm
-	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
-	var found leads.SearchResult
-	err := error(apperr.New(apperr.Invalid, "value", "Enter an ID, email address or phone number."))
-	reader, what := h.Leads.By(k.By), "email address"
-	switch {
-	case value == "" || !web.ValidText(value):
-	case by == byEmail || by == byPhone:
-		person := leads.Person{Email: value}
-		if by == byPhone {
-			person = leads.Person{Phone: value, Country: country}
-		}
-		if err = h.Privacy.CheckJournal(k.R.Context()); err != nil {
-			break
-		}
-		if err = h.Privacy.By(k.By).CountLookup(k.R.Context(), person); err != nil {
-			break
-		}
-		if by == byEmail {
-			found, err = reader.FindEmail(k.R.Context(), k.Scope, value)
-		} else {
-			what = "phone number"
-			found, err = reader.FindPhone(k.R.Context(), k.Scope, value, country)
-		}
-	default:
-		if to := h.URLForID(k, value); to != "" {
+	text := strings.TrimSpace(k.R.PostForm.Get("q"))
+	if text != "" && web.ValidText(text) {
+		if to := h.URLForID(k, text); to != "" {
 			return k.Redirect(to)
 		}
-		err = apperr.New(apperr.Invalid, "no_lead",
-			"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
 	}
+	found, what, err := h.findLeads(k, text)
 	if err != nil {
 		return web.Reject(k, err, web.Form{
-			FieldOf: func(f *apperr.Error) string {
-				if f.Reason == "country" {
-					return "country"
-				}
-				return "value"
-			},
+			FieldOf: func(*apperr.Error) string { return "q" },
 			Show: func(r web.Rejected) error {
 				return k.Show(r.Status, view.Find(view.FindView{
 					Shell: k.Shell("Find a lead", allLeads),
-					Find:  h.findForm(k, by, web.Short(value), country, r.Errors),
+					Find:  view.FindForm{Value: web.Short(text), Errors: r.Errors},
 				}))
 			},
 		})
@@ -91,6 +50,62 @@ func (h *Handlers) findLead(k *web.Request) error {
 		By:    what,
 		Leads: h.leadRows(k, found.Rows),
 		More:  found.More,
-		Find:  h.findForm(k, by, "", country, nil),
 	}))
+}
+
+// findLeads returns the leads with an email address, phone number or reference, and a label for what was typed.
+func (h *Handlers) findLeads(k *web.Request, text string) (found leads.SearchResult, what string, err error) {
+	switch {
+	case text == "" || !web.ValidText(text):
+		return found, "", errNothingTyped
+	case strings.Contains(text, "@"):
+		if err := h.countLookup(k, leads.Person{Email: text}); err != nil {
+			return found, "", err
+		}
+		found, err = h.Leads.By(k.By).FindEmail(k.R.Context(), k.Scope, text)
+		return found, "email address", err
+	case payload.LooksLikePhone(text):
+		countries := h.countries()
+		if err := h.countLookup(k, leads.Person{Phone: text, Country: countries[0]}); err != nil {
+			return found, "", err
+		}
+		found, err = h.Leads.By(k.By).FindPhone(k.R.Context(), k.Scope, text, countries...)
+		if err != nil || len(found.Rows) > 0 {
+			return found, "phone number", err
+		}
+		found, err = h.findReference(k, text) // a reference can consist of digits
+		return found, "phone number or reference", err
+	case isID.MatchString(text):
+		return found, "", errNoLead
+	}
+	found, err = h.findReference(k, text)
+	return found, "reference", err
+}
+
+// countLookup counts a search for a person towards the user's daily limit, and checks that it can be carried out.
+func (h *Handlers) countLookup(k *web.Request, p leads.Person) error {
+	if err := h.Privacy.CheckJournal(k.R.Context()); err != nil {
+		return err
+	}
+	return h.Privacy.By(k.By).CountLookup(k.R.Context(), p)
+}
+
+// countries returns the countries that the platform has prices for, in which a phone number without a country code
+// can be dialled.
+func (h *Handlers) countries() (codes []string) {
+	markets := h.Prices.Markets()
+	for i := range markets.Len() {
+		if code := markets.At(i).Code; len(code) == 2 {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+func (h *Handlers) findReference(k *web.Request, text string) (found leads.SearchResult, err error) {
+	if err := k.CheckErasable(); err != nil {
+		return found, err
+	}
+	page, err := h.Leads.List(k.R.Context(), k.Scope, leads.Query{PartnerReference: text, Size: leads.MaxFound})
+	return leads.SearchResult{Rows: page.Rows, More: !page.Older.IsZero()}, err
 }

@@ -261,14 +261,14 @@ func TestLeadsScope(t *testing.T) {
 		"another partner's list":    b.Get(t, "/leads?partner=meadow-media"),
 		"another partner's account": b.Get(t, "/leads?account=meadow-media-main"),
 		"a jump":                    b.Get(t, "/jump?q="+others.TransactionID),
-		"a search by id":            b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
+		"a search by id":            b.Post(t, "/leads/find", url.Values{"q": {others.TransactionID}}),
 	} {
 		if strings.Contains(p.Body, admintest.LeadIDOf(others)) ||
 			strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
 			t.Errorf("%s shows another partner's lead: got status %d: %s", what, p.Status, p.Text())
 		}
 	}
-	if p := b.Post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.Location() != web.LeadURL(own.ID) {
+	if p := b.Post(t, "/leads/find", url.Values{"q": {"jo.bloggs@example.com"}}); p.Location() != web.LeadURL(own.ID) {
 		t.Errorf("a search by email: got status %d and location %q", p.Status, p.Location())
 	}
 }

@@ -5,10 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -66,15 +63,12 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		Pager:     web.CursorPager("/leads", q, found.Newer.String(), found.Older.String()),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
-	if k.May(web.FindLeads) {
-		form := h.findForm(k, "", "", "", nil)
-		v.Find = &form
-	}
+	v.Find = k.May(web.FindLeads)
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// leadQuery reads the filters. The result mistakes contains a notice for each invalid date. It also
-// contains a notice for each partner or account that does not exist or that the user cannot see.
+// leadQuery reads the filters. The result mistakes contains a notice for each invalid date, and for a partner or an
+// account that is not found or not unique.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry:         web.SearchText(q, "industry"),
@@ -91,27 +85,24 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 			return query, nil, err
 		}
 	}
-	report := func(code, text string) {
-		mistakes = append(mistakes, web.Notice{Kind: "warn", Code: code, Text: text})
-	}
 	query.From, query.To, mistakes = web.DateRange(q)
-	if ref := web.SearchText(q, "partner"); ref != "" {
-		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
-		switch f := apperr.As(err); {
-		case f != nil && f.Code == apperr.NotFound:
-			report("no_partner", "There is no partner with this slug or ID, or you do not have access to it.")
-		case err != nil:
+	if text := strings.TrimSpace(q.Get("partner")); text != "" {
+		p, problem, err := web.FindPartner(k, k.Scope, "partner", text)
+		if err != nil {
 			return query, nil, err
+		}
+		if problem != nil {
+			return query, append(mistakes, *problem), nil
 		}
 		query.Partner = p.ID
 	}
-	if name := web.SearchText(q, "account"); name != "" {
-		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
-		switch f := apperr.As(err); {
-		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
-			report("no_account", "There is no account with this partnerId, or you do not have access to it. Enter the partnerId exactly as the partner sends it.")
-		case err != nil:
+	if text := strings.TrimSpace(q.Get("account")); text != "" {
+		account, problem, err := web.FindAccount(k, k.Scope, query.Partner, "account", text)
+		if err != nil {
 			return query, nil, err
+		}
+		if problem != nil {
+			return query, append(mistakes, *problem), nil
 		}
 		query.Partner, query.Account = account.PartnerID, account.ID
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the URL of a lead. The parameter text is a leadId, a transactionId, or the id of the
-// request that delivered the lead. If the lead does not exist or the user cannot see it, URLForID
-// returns "". While erasable data is hidden, it does not find transactionIds.
+// URLForID returns the URL of a lead, or of a quote without a lead. The parameter text is a leadId, a
+// transactionId, or the id of the request that delivered the lead. If the object does not exist or the user
+// cannot see it, URLForID returns "". While erasable data is hidden, it does not find transactionIds.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadLeads)
 	if !ok || !web.ValidText(text) {
@@ -27,6 +27,12 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 	}
 	if lead, err := h.Leads.FindTransaction(k.R.Context(), sc, k.Erasable(text)); err == nil {
 		return web.LeadURL(lead)
+	}
+	if k.CheckErasable() != nil {
+		return ""
+	}
+	if _, _, err := h.openQuote(k, sc, text); err == nil {
+		return web.QuoteURL(text)
 	}
 	return ""
 }

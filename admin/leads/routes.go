@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reporting"
 )
@@ -22,14 +23,16 @@ type Handlers struct {
 	Payouts   *payouts.Service
 	Prices    *ratecard.Service
 	Privacy   *privacy.Service
+	Quotes    *quote.Sealer
 	Reporting *reporting.Reader
 }
 
 // Routes returns the routes for leads.
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/leads", Needs: web.ReadLeads, Handle: h.leadsList},
+		{Method: http.MethodGet, Path: "/leads", Page: "Leads", Needs: web.ReadLeads, Handle: h.leadsList},
 		{Method: http.MethodPost, Path: "/leads/find", Needs: web.FindLeads, Handle: h.findLead},
+		{Method: http.MethodGet, Path: "/leads/quotes/{transaction}", Needs: web.ReadLeads, Erasable: true, Handle: h.quotePage},
 		{Method: http.MethodGet, Path: "/leads/{id}", Needs: web.ReadLeads, Handle: h.leadPage},
 		{Method: http.MethodGet, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.revealPage},
 		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Creates: "/leads/{id}", Handle: h.reveal},

@@ -18,7 +18,7 @@ var allNotes = ui.Link{Label: "Notes", URL: "/privacy/notes"}
 func (h *Handlers) Routes() []web.Route {
 	const redact = "/privacy/notes/{id}/redact"
 	return []web.Route{
-		{Method: http.MethodGet, Path: allNotes.URL, Needs: web.ReadNotes, Handle: h.list},
+		{Method: http.MethodGet, Path: allNotes.URL, Page: "Notes", Needs: web.ReadNotes, Handle: h.list},
 		{Method: http.MethodPost, Path: "/privacy/notes/find", Needs: web.FindNotes, Erasable: true, Handle: h.find},
 		{Method: http.MethodGet, Path: redact, Needs: web.RedactNotes, Handle: h.redactPage},
 		{Method: http.MethodPost, Path: redact, Needs: web.RedactNotes, Handle: h.redact},

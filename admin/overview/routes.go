@@ -31,6 +31,6 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{
-		{Method: get, Path: "/{$}", Needs: web.ReadOverview, Handle: h.overview},
+		{Method: get, Path: "/{$}", Page: "Overview", Needs: web.ReadOverview, Handle: h.overview},
 	}
 }

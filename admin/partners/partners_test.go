@@ -719,7 +719,7 @@ func TestTrafficBySubID(t *testing.T) {
 		!strings.Contains(p.Body, "45.60") || strings.Contains(p.Body, "banner") {
 		t.Errorf("got %d: %s", p.Status, p.Text())
 	}
-	if p := s.SignedInAs(t, models.PricingManager).Get(t, at); strings.Contains(p.Body, "mail") {
+	if p := s.SignedInAs(t, models.PricingManager).Get(t, at); strings.Contains(p.Body, "mail &amp; more") {
 		t.Errorf("a user without access to payouts: got %d: %s", p.Status, p.Text())
 	}
 }

@@ -33,8 +33,8 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/partners", Needs: web.ReadPartners, Handle: h.partnersList},
-		{Method: get, Path: "/partners/new", Needs: web.CreatePartners, Handle: h.partnerNewPage},
+		{Method: get, Path: "/partners", Page: "Partners", Needs: web.ReadPartners, Handle: h.partnersList},
+		{Method: get, Path: "/partners/new", Page: "New partner", Needs: web.CreatePartners, Handle: h.partnerNewPage},
 		{
 			Method:  post,
 			Path:    "/partners/new",

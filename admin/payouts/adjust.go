@@ -42,21 +42,18 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	if _, err := id.Parse(id.Adjustment, v.AdjustmentID); err != nil {
 		v.AdjustmentID = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
 	}
-	p, err := h.partnerNamed(k, f)
-	switch {
-	case err != nil:
-		return err
-	case p.ID == uuid.Max:
-		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{
-			Field:   "partner",
-			Message: "There is no partner with this slug or ID, or you do not have access to it.",
-		}}
-	case p.ID != uuid.Nil:
-		v.Name = p.Name
-	}
-	if v.Name == "" {
+	if strings.TrimSpace(v.Partner) == "" {
 		return k.Show(status, view.Adjust(v))
 	}
+	p, problem, err := web.FindPartner(k, k.Scope, "partner", v.Partner)
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		v.Errors = ui.Errors{web.AtField(*problem, "partner")}
+		return k.Show(http.StatusUnprocessableEntity, view.Adjust(v))
+	}
+	v.Partner, v.Name = p.Slug, p.Name
 	accounts, err := h.Partners.Accounts(k.R.Context(), p)
 	if err != nil {
 		return err

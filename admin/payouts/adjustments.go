@@ -20,7 +20,7 @@ var adjustmentStates = []ui.Option{
 
 func (h *Handlers) adjustmentsPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	partner, err := h.partnerNamed(k, q)
+	partner, err := h.partnerNamed(k, q, "partner")
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
@@ -19,11 +17,8 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(f.mistakes) > 0 {
+	if f.invalid() {
 		return h.showLedger(k, http.StatusUnprocessableEntity, k.R.PostForm, f)
-	}
-	if f.Partner == uuid.Max {
-		return web.ErrNotFound
 	}
 	e, err := h.payouts(k).RequestExport(k.R.Context(), k.Scope, f.Filter)
 	if err != nil {

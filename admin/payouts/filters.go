@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -15,15 +14,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partnerNamed finds the partner whose slug or id was entered in a filter. If the partner does not exist
-// or the user cannot see it, partnerNamed returns a partner with the id uuid.Max, which matches no rows.
-func (h *Handlers) partnerNamed(k *web.Request, q url.Values) (models.Partner, error) {
-	text := web.SearchText(q, "partner")
+// partnerNamed finds the partner that was entered in a filter. If no partner matches, or several do, partnerNamed
+// adds a notice to the page and returns a partner with the id uuid.Max, which matches no rows.
+func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
+	text := strings.TrimSpace(q.Get(name))
 	if text == "" {
 		return models.Partner{}, nil
 	}
-	p, err := h.Partners.Find(k.R.Context(), k.Scope, text)
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+	p, problem, err := web.FindPartner(k, k.Scope, name, text)
+	if problem != nil {
+		k.Notices = append(k.Notices, *problem)
 		return models.Partner{ID: uuid.Max}, nil
 	}
 	return p, err

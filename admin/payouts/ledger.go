@@ -3,7 +3,6 @@ package payouts
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -43,21 +42,20 @@ type ledgerSelection struct {
 	mistakes []web.Notice
 }
 
+// invalid reports whether the page explains a value of the filter that is not valid.
+func (f ledgerSelection) invalid() bool {
+	return len(f.mistakes) > 0 || f.Partner == uuid.Max || f.Account == uuid.Max
+}
+
 // ledgerFilter reads the filter from a URL or a form. A value that is not valid matches no entries.
 func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
-	if f.partner, err = h.partnerNamed(k, q); err != nil {
+	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err
 	}
 	f.Partner, f.Lead, f.Run = f.partner.ID, leadFilter(q, "lead"), idFilter(q, "run", id.Payout)
 	f.Kind, f.Open = models.EntryKind(web.SearchText(q, "kind")), q.Get("open") != ""
-	if f.Account, err = h.accountNamed(k, f.partner, web.SearchText(q, "account")); err != nil {
+	if f.Account, err = h.accountNamed(k, f.partner, strings.TrimSpace(q.Get("account"))); err != nil {
 		return f, err
-	}
-	if f.Account == uuid.Max && f.Partner == uuid.Nil {
-		f.mistakes = append(f.mistakes, web.Notice{
-			Kind: "warn",
-			Text: "To filter by partnerId, also enter the partner. To filter by account alone, enter the account ID, which starts with ac_.",
-		})
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
 		if f.Currency, err = money.ParseCurrency(code); err != nil {
@@ -72,25 +70,18 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	return f, nil
 }
 
-// accountNamed returns the id of the account that was entered in a filter. The text can be an id or, if
-// the partner is known, a partnerId. accountNamed does not check whether an id exists. If the text is
-// neither an id nor the partnerId of an account, it returns uuid.Max.
+// accountNamed returns the id of the account that was entered in a filter. If no account matches, or several do,
+// accountNamed adds a notice to the page and returns uuid.Max, which matches no entries.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
-	if text == "" {
+	if text == "" || p.ID == uuid.Max {
 		return uuid.Nil, nil
 	}
-	if account, err := id.Parse(id.Account, text); err == nil {
-		return account, nil
-	}
-	if p.ID == uuid.Nil || p.ID == uuid.Max {
+	a, problem, err := web.FindAccount(k, k.Scope, p.ID, "account", text)
+	if problem != nil {
+		k.Notices = append(k.Notices, *problem)
 		return uuid.Max, nil
 	}
-	all, err := h.Partners.Accounts(k.R.Context(), p)
-	at := slices.IndexFunc(all, func(a models.Account) bool { return strings.EqualFold(a.Identifier, text) })
-	if err != nil || at < 0 {
-		return uuid.Max, err
-	}
-	return all[at].ID, nil
+	return a.ID, err
 }
 
 func (h *Handlers) ledgerPage(k *web.Request) error {

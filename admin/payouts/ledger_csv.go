@@ -50,7 +50,7 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(f.mistakes) > 0 {
+	if f.invalid() {
 		return h.showLedger(k, http.StatusUnprocessableEntity, q, f)
 	}
 	return h.streamEntries(k, h.Payouts.CSV, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{

@@ -71,7 +71,11 @@ func TestLedger(t *testing.T) {
 			if query == "older=1" {
 				continue
 			}
-			if got := len(records(t, b.Get(t, "/payouts/ledger.csv?"+query))); got != want[i] {
+			file := b.Get(t, "/payouts/ledger.csv?"+query)
+			if want[i] == 0 && file.Status == http.StatusUnprocessableEntity { // a value is not valid
+				continue
+			}
+			if got := len(records(t, file)); got != want[i] {
 				t.Errorf("%s, user %d: got %d rows in the CSV file, want %d", query, i, got, want[i])
 			}
 		}

@@ -21,7 +21,7 @@ var returnStates = []ui.Option{
 
 func (h *Handlers) returnsPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	partner, err := h.partnerNamed(k, q)
+	partner, err := h.partnerNamed(k, q, "partner")
 	if err != nil {
 		return err
 	}

@@ -24,15 +24,15 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/payouts", Needs: web.ReadPayouts, Handle: h.ledgerPage},
+		{Method: get, Path: "/payouts", Page: "Ledger", Needs: web.ReadPayouts, Handle: h.ledgerPage},
 		{Method: get, Path: "/payouts/ledger.csv", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.ledgerCSV},
 		{Method: post, Path: "/payouts/exports", Needs: web.ExportPayouts, Creates: "/payouts/exports/{object}", Erasable: true, Handle: h.prepareExport},
 		{Method: get, Path: "/payouts/exports/{id}", Needs: web.ExportPayouts, Handle: h.exportPage},
 		{Method: get, Path: "/payouts/exports/{id}/live", Needs: web.ExportPayouts, Handle: h.exportLive},
 		{Method: get, Path: "/payouts/exports/{id}/file", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.exportFile},
-		{Method: get, Path: "/payouts/balances", Needs: web.ReadPayouts, Handle: h.balancesPage},
+		{Method: get, Path: "/payouts/balances", Page: "Balances", Needs: web.ReadPayouts, Handle: h.balancesPage},
 		{Method: get, Path: "/payouts/balances.csv", Needs: web.ExportPayouts, Long: true, Handle: h.balancesCSV},
-		{Method: get, Path: "/payouts/adjust", Needs: web.WritePayouts, Handle: h.adjustPage},
+		{Method: get, Path: "/payouts/adjust", Page: "Adjust a balance", Needs: web.WritePayouts, Handle: h.adjustPage},
 		{
 			Method: post,
 			Path:   "/payouts/adjust",
@@ -41,7 +41,7 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:  []string{"partner", "account", "amount", "currency", "lead"},
 			Handle: h.adjust,
 		},
-		{Method: get, Path: "/payouts/adjustments", Needs: web.ReadPayouts, Handle: h.adjustmentsPage},
+		{Method: get, Path: "/payouts/adjustments", Page: "Adjustments", Needs: web.ReadPayouts, Handle: h.adjustmentsPage},
 		{Method: get, Path: "/payouts/adjustments/{id}", Needs: web.ReadPayouts, Handle: h.adjustmentPage},
 		{
 			Method: post,
@@ -57,8 +57,8 @@ func (h *Handlers) Routes() []web.Route {
 			Form:   "/payouts/adjustments/{id}",
 			Handle: h.rejectAdjustment,
 		},
-		{Method: get, Path: "/payouts/returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
-		{Method: get, Path: "/payouts/returns/new", Needs: web.WritePayouts, Handle: h.returnNewPage},
+		{Method: get, Path: "/payouts/returns", Page: "Returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
+		{Method: get, Path: "/payouts/returns/new", Page: "Return a lead", Needs: web.WritePayouts, Handle: h.returnNewPage},
 		{
 			Method:  post,
 			Path:    "/payouts/returns/new",
@@ -71,8 +71,8 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/payouts/returns/{id}", Needs: web.ReadPayouts, Handle: h.returnPage},
 		{Method: post, Path: "/payouts/returns/{id}/accept", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.acceptReturn},
 		{Method: post, Path: "/payouts/returns/{id}/reject", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.rejectReturn},
-		{Method: get, Path: "/payouts/runs", Needs: web.ReadPayouts, Handle: h.runsPage},
-		{Method: get, Path: "/payouts/runs/new", Needs: web.WritePayouts, Handle: h.runNewPage},
+		{Method: get, Path: "/payouts/runs", Page: "Payout runs", Everywhere: true, Needs: web.ReadPayouts, Handle: h.runsPage},
+		{Method: get, Path: "/payouts/runs/new", Page: "New payout run", Everywhere: true, Needs: web.WritePayouts, Handle: h.runNewPage},
 		{
 			Method:  post,
 			Path:    "/payouts/runs/new",

@@ -96,24 +96,17 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 
 // explainOwn returns the pricing of the partner that the URL selects, if any.
 func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.PartnerPricing, err error) {
-	ref := strings.TrimSpace(v.Partner)
-	if ref == "" {
+	if strings.TrimSpace(v.Partner) == "" {
 		return own, nil
 	}
 	sc, _ := k.ScopeOf(web.ReadPartners) // empty if the user cannot see partners
-	p, err := models.Partner{}, error(web.ErrNotFound)
-	if web.ValidText(ref) {
-		p, err = h.Partners.Find(k.R.Context(), sc, ref)
-	}
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		v.Errors = append(v.Errors, ui.FieldError{
-			Field:   "partner",
-			Message: "There is no partner with this slug or ID, or you do not have access to it.",
-		})
-		return own, nil
-	}
+	p, problem, err := web.FindPartner(k, sc, "partner", v.Partner)
 	if err != nil {
 		return own, err
+	}
+	if problem != nil {
+		v.Errors = append(v.Errors, web.AtField(*problem, "partner"))
+		return own, nil
 	}
 	has, err := h.Partners.Pricing(k.R.Context(), p)
 	if err != nil {

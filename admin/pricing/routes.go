@@ -33,9 +33,9 @@ var allPricing = ui.Link{Label: "Pricing", URL: "/pricing"}
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/pricing", Needs: web.ReadPricing, Handle: h.pricingPage},
-		{Method: get, Path: "/pricing/explain", Needs: web.ReadPricing, Handle: h.explainPage},
-		{Method: get, Path: "/pricing/versions", Needs: web.ReadPricing, Handle: h.versionsPage},
+		{Method: get, Path: "/pricing", Page: "Pricing", Needs: web.ReadPricing, Handle: h.pricingPage},
+		{Method: get, Path: "/pricing/explain", Page: "Price a lead", Needs: web.ReadPricing, Handle: h.explainPage},
+		{Method: get, Path: "/pricing/versions", Page: "Version history", Needs: web.ReadPricing, Handle: h.versionsPage},
 		{Method: get, Path: "/pricing/versions/{n}", Needs: web.ReadPricing, Handle: h.versionPage},
 		{Method: get, Path: "/pricing/versions/{n}/export", Needs: web.ReadPricing, Handle: h.versionExport},
 		{Method: get, Path: "/pricing/versions/{n}/rollback", Needs: web.PublishPricing, Handle: h.rollBackPage},
@@ -48,9 +48,9 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:   []string{"note"},
 			Handle:  h.rollBack,
 		},
-		{Method: get, Path: "/pricing/compare", Needs: web.ReadPricing, Handle: h.comparePage},
+		{Method: get, Path: "/pricing/compare", Page: "Compare versions", Needs: web.ReadPricing, Handle: h.comparePage},
 
-		{Method: get, Path: "/pricing/drafts/new", Needs: web.WritePricing, Handle: h.draftNewPage},
+		{Method: get, Path: "/pricing/drafts/new", Page: "New draft", Needs: web.WritePricing, Handle: h.draftNewPage},
 		{
 			Method:  post,
 			Path:    "/pricing/drafts/new",

@@ -32,8 +32,8 @@ var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/reconciliation", Needs: web.ReadReconciliation, Handle: h.reconciliationsList},
-		{Method: get, Path: "/reconciliation/new", Needs: web.WriteReconciliation, Handle: h.reconciliationNewPage},
+		{Method: get, Path: "/reconciliation", Page: "Reconciliation", Needs: web.ReadReconciliation, Handle: h.reconciliationsList},
+		{Method: get, Path: "/reconciliation/new", Page: "Reconcile a file", Needs: web.WriteReconciliation, Handle: h.reconciliationNewPage},
 		{
 			Method:  post,
 			Path:    "/reconciliation/new",

@@ -27,8 +27,8 @@ var allRequests = ui.Link{Label: "Privacy requests", URL: "/privacy/requests"}
 func (h *Handlers) Routes() []web.Route {
 	const one = "/privacy/requests/{id}"
 	all := []web.Route{
-		{Method: http.MethodGet, Path: allRequests.URL, Needs: web.ReadRequests, Handle: h.list},
-		{Method: http.MethodGet, Path: "/privacy/requests/new", Needs: web.WriteRequests, Handle: h.newPage},
+		{Method: http.MethodGet, Path: allRequests.URL, Page: "Privacy requests", Needs: web.ReadRequests, Handle: h.list},
+		{Method: http.MethodGet, Path: "/privacy/requests/new", Page: "New privacy request", Needs: web.WriteRequests, Handle: h.newPage},
 		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests, Creates: "/privacy/requests/{object}", Handle: h.create},
 		{Method: http.MethodGet, Path: one, Needs: web.ReadRequests, Handle: h.page},
 		{Method: http.MethodGet, Path: one + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true, Handle: h.leadsCSV},

@@ -20,9 +20,9 @@ type Days struct{ Sandbox, Exports, Requests int }
 // Routes returns the routes for retention periods and legal holds.
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/privacy/retention", Needs: web.ReadRetention, Handle: h.plan},
+		{Method: http.MethodGet, Path: "/privacy/retention", Page: "Retention", Needs: web.ReadRetention, Handle: h.plan},
 		{Method: http.MethodGet, Path: "/privacy/retention/apply", Needs: web.ApplyRetention, Handle: h.applyPage},
 		{Method: http.MethodPost, Path: "/privacy/retention/apply", Needs: web.ApplyRetention, Handle: h.apply},
-		{Method: http.MethodGet, Path: "/privacy/holds", Needs: web.ReadRetention, Handle: h.holds},
+		{Method: http.MethodGet, Path: "/privacy/holds", Page: "Legal holds", Needs: web.ReadRetention, Handle: h.holds},
 	}
 }

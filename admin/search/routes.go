@@ -1,10 +1,14 @@
-// Package search contains the page that finds objects by their ids.
+// Package search contains the search for objects and pages, and the suggestions of fields that name a partner or
+// an account.
 package search
 
 import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Find returns the URL of the object with the given id. It returns "" if the object does not exist
@@ -13,14 +17,19 @@ type Find func(k *web.Request, text string) (url string)
 
 // Handlers handles requests to this package's routes.
 type Handlers struct {
-	Find []Find // one for each area
+	Find     []Find      // one for each area
+	Pages    []web.Route // routes with Route.Page
+	Partners *partners.Service
+	Staff    *staff.Service
 }
 
-// Routes returns the routes for finding objects by their ids.
+// Routes returns the routes of the search.
 func (h *Handlers) Routes() []web.Route {
-	const get = http.MethodGet
+	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/jump", Own: true, Handle: h.jump},
-		{Method: get, Path: "/keys", Own: true, Handle: h.keys},
+		{Method: get, Path: "/jump", Own: true, Handle: h.linked},
+		{Method: post, Path: "/jump", Own: true, Handle: h.search},
+		{Method: post, Path: ui.SuggestPath + "{kind}", Own: true, Handle: h.suggest},
+		{Method: get, Path: "/keys", Page: "Keyboard shortcuts", Own: true, Handle: h.keys},
 	}
 }

@@ -2,29 +2,77 @@ package search
 
 import (
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// jump redirects to the page of the object with the id in the query.
-func (h *Handlers) jump(k *web.Request) error {
-	q := strings.TrimSpace(k.R.URL.Query().Get("q"))
-	if to := h.urlForID(k, q); to != "" {
+// isID matches texts with the prefix of an ID.
+var isID = regexp.MustCompile(`(?i)^[a-z]{2}_`)
+
+// linked opens the object with the ID in the URL. URLs contain only IDs, so other texts are not searched for.
+func (h *Handlers) linked(k *web.Request) error {
+	text := strings.TrimSpace(k.R.URL.Query().Get("q"))
+	if text != "" && !isID.MatchString(text) {
+		return k.Show(http.StatusNotFound, ui.Search(ui.SearchView{Shell: k.Shell("Search"), State: ui.SearchInURL}))
+	}
+	return h.open(k, text)
+}
+
+// search opens the object or the page that the user searched for. If several match, it lists them.
+func (h *Handlers) search(k *web.Request) error {
+	return h.open(k, strings.TrimSpace(k.R.PostForm.Get("q")))
+}
+
+func (h *Handlers) open(k *web.Request, text string) error {
+	if text == "" {
+		return k.Show(http.StatusOK, ui.Search(ui.SearchView{Shell: k.Shell("Search")}))
+	}
+	if to := h.urlForID(k, text); to != "" {
 		return k.Redirect(to)
 	}
-	v := ui.JumpView{Shell: k.Shell("Nothing found"), Query: web.Short(q)}
-	if k.May(web.FindLeads) {
-		v.LeadsURL = "/leads"
+	found, err := h.named(k, text)
+	if err != nil {
+		return err
 	}
-	if _, number := payload.PossibleE164(q, ""); number || strings.Contains(q, "@") {
-		// The query contains personal data. It is already in the URL, but the page must not repeat it.
-		v.Personal, v.Query, v.Shell.Path, v.Shell.Title = true, "", "/", "Search by ID only"
+	exact := slices.DeleteFunc(slices.Clone(found), func(m match) bool { return !m.exact })
+	personal := strings.Contains(text, "@") || payload.LooksLikePhone(text)
+	v := ui.SearchView{Query: web.Short(text), CanFindLeads: k.May(web.FindLeads)}
+	if personal {
+		v.Query = ""
 	}
-	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))
+	switch {
+	case len(exact) == 1:
+		return k.Redirect(exact[0].URL)
+	case personal && v.CanFindLeads && len(found) == 0:
+		return k.Resubmit("/leads/find")
+	case len(found) == 1:
+		return k.Redirect(found[0].URL)
+	case len(found) > 1:
+		v.Shell = k.Shell("Search results")
+		for _, m := range found {
+			v.Results = append(v.Results, m.SearchResult)
+		}
+		return k.Show(http.StatusOK, ui.Search(v))
+	}
+	v.Shell = k.Shell("Nothing found")
+	switch {
+	case personal:
+		v.State = ui.SearchPersonal
+	case strings.HasPrefix(text, quote.Prefix):
+		v.State = ui.SearchToken
+	case isID.MatchString(text):
+		v.State = ui.SearchID
+	default:
+		v.State = ui.SearchName
+	}
+	return k.Show(http.StatusNotFound, ui.Search(v))
 }
 
 // urlForID returns the URL of the page of the object with the given id. If the object has no page, it

@@ -25,11 +25,10 @@ func (h *Handlers) invite(k *web.Request) error {
 		Name:  web.Short(form.Get("name")),
 		Roles: typedRoles(form),
 	}
-	names, err := web.AllPartnerNames(k)
+	roles, mistakes, err := readRoles(k)
 	if err != nil {
 		return err
 	}
-	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,

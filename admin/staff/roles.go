@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
@@ -79,45 +77,44 @@ func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	return all
 }
 
-func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRole, mistakes ui.Errors) {
-	bySlug := make(map[string]uuid.UUID, len(names))
-	for partner, slug := range names {
-		bySlug[slug] = partner
-	}
+// readRoles reads the roles that the user submitted. Partners are separated by commas, and each is a slug, an ID or
+// a part of a name.
+func readRoles(k *web.Request) (roles []models.StaffRole, mistakes ui.Errors, err error) {
+	form := k.R.PostForm
 	for _, value := range form["role"] {
 		role := models.Role(value)
 		if !slices.Contains(models.Roles[:], role) {
-			return nil, ui.Errors{{Field: "role", Message: "Choose a role from the list."}}
+			return nil, ui.Errors{{Field: "role", Message: "Choose a role from the list."}}, nil
 		}
 		if form.Get("scope-"+value) != "some" || role == models.Administrator {
 			roles = append(roles, models.StaffRole{Role: role})
 			continue
 		}
 		field := "partners-" + value
-		listed := strings.FieldsFunc(form.Get(field),
-			func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' })
+		listed := slices.DeleteFunc(strings.FieldsFunc(form.Get(field), func(r rune) bool { return strings.ContainsRune(",\r\n", r) }),
+			func(one string) bool { return strings.TrimSpace(one) == "" })
 		if len(listed) == 0 {
 			mistakes = append(mistakes, ui.FieldError{
 				Field:   field,
 				Message: "Enter at least one partner for the role " + staff.RoleName(role) + ", or choose all partners.",
 			})
 		}
-		for _, slug := range listed {
-			partner, ok := bySlug[slug]
-			if !ok {
-				mistakes = append(mistakes, ui.FieldError{
-					Field:   field,
-					Message: "No partner has the slug " + web.Short(slug) + ".",
-				})
+		for _, one := range listed {
+			p, problem, err := web.FindPartner(k, k.Scope, field, one)
+			if err != nil {
+				return nil, nil, err
+			}
+			if problem != nil {
+				mistakes = append(mistakes, web.AtField(*problem, field))
 				continue
 			}
-			roles = append(roles, models.StaffRole{Role: role, PartnerID: &partner})
+			roles = append(roles, models.StaffRole{Role: role, PartnerID: &p.ID})
 		}
 	}
 	if len(roles) == 0 && len(mistakes) == 0 {
 		mistakes = ui.Errors{{Field: "role", Message: "Choose at least one role."}}
 	}
-	return roles, mistakes
+	return roles, mistakes, nil
 }
 
 func (h *Handlers) setRoles(k *web.Request) error {
@@ -125,13 +122,11 @@ func (h *Handlers) setRoles(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := web.AllPartnerNames(k)
+	typed := personForm{roles: typedRoles(k.R.PostForm)}
+	roles, mistakes, err := readRoles(k)
 	if err != nil {
 		return err
 	}
-	form := k.R.PostForm
-	typed := personForm{roles: typedRoles(form)}
-	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,

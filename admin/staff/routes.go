@@ -20,8 +20,8 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/staff", Needs: web.ReadStaff, Handle: h.listPage},
-		{Method: get, Path: "/staff/invite", Needs: web.WriteStaff, Handle: h.invitePage},
+		{Method: get, Path: "/staff", Page: "Staff", Needs: web.ReadStaff, Handle: h.listPage},
+		{Method: get, Path: "/staff/invite", Page: "Invite user", Needs: web.WriteStaff, Handle: h.invitePage},
 		{
 			Method:    post,
 			Path:      "/staff/invite",

@@ -199,6 +199,13 @@ func (k *Request) Redirect(path string) error {
 	return nil
 }
 
+// Resubmit redirects the form to another route with status 307, so that the browser posts it there and its values
+// are not in a URL. It always returns nil.
+func (k *Request) Resubmit(path string) error {
+	http.Redirect(k.W, k.R, path, http.StatusTemporaryRedirect)
+	return nil
+}
+
 // ParseForm parses the submitted form without checking the fields. It is called before the handlers
 // of POST routes that do not set Route.Limit.
 func (k *Request) ParseForm() error {

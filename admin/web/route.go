@@ -12,7 +12,9 @@ import (
 // field determines who may use the route.
 type Route struct {
 	Method, Path string
+	Page         string // title, for the search for pages; "" for pages about one object
 	Needs        authz.Permission
+	Everywhere   bool                // the page is only for users who have the permission for all partners
 	Open         bool                // for everyone, signed in or not
 	Own          bool                // for all signed-in users, to manage their own account
 	Login        models.SessionStage // for sessions at this stage of signing in

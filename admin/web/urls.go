@@ -19,6 +19,8 @@ func Escape(value string) string { return url.QueryEscape(value) }
 
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
+func QuoteURL(transaction string) string { return "/leads/quotes/" + transaction }
+
 func RequestURL(request uuid.UUID) string {
 	return "/privacy/requests/" + id.Format(id.PrivacyRequest, request)
 }

@@ -35,6 +35,11 @@ func (u User) May(p authz.Permission) bool {
 	return ok && (at.All() || !ConcernsPlatform(p))
 }
 
+// MayOpen reports whether the user may open a page that has a title.
+func (u User) MayOpen(page Route) bool {
+	return page.Own || u.May(page.Needs) && (!page.Everywhere || u.MayForAllPartners(page.Needs))
+}
+
 // MayAt reports whether the user has a permission for one partner.
 func (u User) MayAt(p authz.Permission, partner uuid.UUID) bool {
 	at, ok := u.ScopeOf(p)

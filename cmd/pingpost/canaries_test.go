@@ -140,7 +140,7 @@ func (w *watched) useLead(t *testing.T, lead string) {
 	if pack := w.staff.Post(t, at+"/evidence", url.Values{"contact": {"yes"}, "proof": {admintest.Password}}); pack.Status != http.StatusOK || !strings.Contains(pack.Body, "canary-name") {
 		t.Errorf("evidence pack: got %d: %s", pack.Status, pack.Text())
 	}
-	w.staff.Post(t, "/leads/find", url.Values{"by": {"email"}, "value": {canaryEmail}}).Expect(t, "search", http.StatusOK, lead)
+	w.staff.Post(t, "/leads/find", url.Values{"q": {canaryEmail}}).Expect(t, "search", http.StatusOK, lead)
 	asked := w.staff.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {"fraud"}, "evidence": {"canary-evidence"}, "proof": {admintest.Password}}).
 		ExpectCreated(t, "/payouts/returns/rt_")
 	w.other.Post(t, asked+"/accept", url.Values{"answer": {"canary-decision"}, "proof": {admintest.Password}}).ExpectRedirect(t, asked)

@@ -218,7 +218,7 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	call(t, "", env, "keys", "reseal").rejected(t, ahead)
 	call(t, "", env, "erasures", "verify").rejected(t, ahead)
 	for path, form := range map[string]url.Values{
-		"/leads/find":                 {"by": {"email"}, "value": {personal}},
+		"/leads/find":                 {"q": {personal}},
 		"/leads/" + other + "/reveal": {"field": {"email"}, "reason": {"legal"}, "proof": {staffPassword}},
 		"/payouts/exports":            {},
 	} {
@@ -280,7 +280,7 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	if got := reveal(other).ok(t); got != personal+"\n" {
 		t.Errorf("the other lead: got %q", got)
 	}
-	if status := user.post(t, "/leads/find", url.Values{"by": {"email"}, "value": {personal}}); status == http.StatusServiceUnavailable {
+	if status := user.post(t, "/leads/find", url.Values{"q": {personal}}); status == http.StatusServiceUnavailable {
 		t.Error("the search is still closed after the replay")
 	}
 	partner.deliver(t)
@@ -344,7 +344,7 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", path, status, want)
 		}
 	}
-	if status := user.post(t, "/leads/find", url.Values{"by": {"email"}, "value": {personal}}); status != http.StatusOK {
+	if status := user.post(t, "/leads/find", url.Values{"q": {personal}}); status != http.StatusOK {
 		t.Errorf("search: got %d", status)
 	}
 	partner := o.client

@@ -304,6 +304,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Partners:     directory,
 		Checker:      intake.NewChecker(parts, models.SigningMode(a.cfg.Signing.DefaultMode)),
 		Prices:       prices,
+		Quotes:       parts.Quotes,
 		Leads:        a.evidence.Leads,
 		Payouts:      a.payouts,
 		Privacy:      a.privacy,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,13 +20,10 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/models"
 )
 
 // MaxFound is the maximum number of leads that a search for a consumer returns.
 const MaxFound = 100
-
-var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
 
 // SearchResult contains a consumer's leads, newest first. More reports whether there are more than
 // MaxFound.
@@ -91,28 +89,33 @@ func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
 }
 
 // FindPhone returns a consumer's leads by phone number. The number either begins with + and the country
-// code, or is written as it is dialled in the given country. The parameter country is a two-letter code.
+// code, or is written as it is dialled in one of the given countries, which are two-letter codes.
 // FindPhone also searches for the digits as typed, because numbers that are not valid in their country are
 // stored as sent.
-func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
-	digests, err := o.phoneDigests(number, country)
+func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number string, countries ...string) (SearchResult, error) {
+	digests, err := o.phoneDigests(number, countries...)
 	if err != nil {
 		return SearchResult{}, err
 	}
 	return o.find(ctx, sc, "phone", digests)
 }
 
-func (o *Reader) phoneDigests(number, country string) (digests [][]byte, err error) {
+func (o *Reader) phoneDigests(number string, countries ...string) (digests [][]byte, err error) {
 	if payload.PhoneDigits(number) == "" {
 		return nil, invalidField("phone",
 			"Enter a phone number with + and the country code, or as dialled in the country.")
 	}
-	country = iso3166.Country(country)
-	if country == "" && !strings.HasPrefix(payload.Trim(number), "+") {
+	if strings.Join(countries, "") == "" && !strings.HasPrefix(payload.Trim(number), "+") {
 		return nil, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")
 	}
-	for _, form := range payload.PhoneForms(number, country) {
+	forms := map[string]bool{}
+	for _, country := range append(slices.Clone(countries), "") {
+		for _, form := range payload.PhoneForms(number, iso3166.Country(country)) {
+			forms[form] = true
+		}
+	}
+	for form := range forms {
 		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
 	}
 	return digests, nil
@@ -219,14 +222,4 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	}
 	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
-}
-
-// Account returns the account with the given partnerId. The letter case must match. If there is no such
-// account in the scope, it returns a NotFound error.
-func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
-	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
-	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {
-		return models.Account{}, errNoAccount
-	}
-	return a, postgres.Translate(q.Error)
 }

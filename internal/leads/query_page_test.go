@@ -58,17 +58,3 @@ func TestGet(t *testing.T) {
 		t.Errorf("got %v for an unknown lead and %v out of scope, want the same error", unknown, outOfScope)
 	}
 }
-
-func TestAccountByPartnerID(t *testing.T) {
-	t.Parallel()
-	o := newLeadReader(t)
-	a, err := o.Account(t.Context(), scope.Partners(o.Required.ID), "harbour-leads-main")
-	if err != nil || a.ID != o.Required.Accounts[0].ID || a.PartnerID != o.Required.ID {
-		t.Errorf("got %+v and error %v", a, err)
-	}
-	for _, name := range []string{"Harbour-Leads-Main", "tinker-forms-main", "", "zebra"} {
-		if _, err := o.Account(t.Context(), scope.Partners(o.Required.ID), name); !notFound(err) {
-			t.Errorf("%q: got %v, want not found", name, err)
-		}
-	}
-}

@@ -88,6 +88,15 @@ func PhoneDigits(phone string) string {
 	}, phone)
 }
 
+// LooksLikePhone reports whether a text consists of 7 to 15 digits, a number of digits that a phone number has,
+// and the characters between which people write them.
+func LooksLikePhone(text string) bool {
+	n := len(PhoneDigits(text))
+	return n >= 7 && n <= 15 && strings.TrimFunc(visiblePhone(text), func(r rune) bool {
+		return unicode.IsDigit(r) || strings.ContainsRune("+()-./ ‐‑‒–", r)
+	}) == ""
+}
+
 // decimalDigit returns the value of a decimal digit in any script, or -1. In Unicode, the digits of a script
 // follow one another from 0 to 9, and so do adjacent sets of digits.
 func decimalDigit(r rune) rune {

@@ -92,7 +92,7 @@ func Adjust(v AdjustView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Slug or ID, such as harbour-leads.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Suggest: "partners", Hint: "Name, slug or ID.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

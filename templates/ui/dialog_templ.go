@@ -194,7 +194,7 @@ func DialogLink(kind, label, url, dialog string) templ.Component {
 	})
 }
 
-// JumpDialog asks for the ID of an object to open, and links to the areas of the console.
+// JumpDialog asks for the name or ID of an object to open, and links to the areas of the console.
 func JumpDialog(areas []NavItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -228,7 +228,23 @@ func JumpDialog(areas []NavItem) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">ID of a lead, transaction, request, partner, rate card or payout run</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\"><div class=\"whitespace-nowrap\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"post\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">Name of a partner, account, user or page, or an ID</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"Name or ID\" required autofocus autocomplete=\"off\" spellcheck=\"false\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, Suggestions("all", "jump-to", "q"))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, ">")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = suggestionList("jump-to").Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<div class=\"whitespace-nowrap\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,25 +252,25 @@ func JumpDialog(areas []NavItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div></form><p class=\"hint mt-2 mb-3\">Enter the ID of a lead, request, partner, rate card or payout run, or a partner's transactionId.</p><ul class=\"areas\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "</div></form><p class=\"hint mt-2 mb-3\">Enter the name of a partner, account, user or page, the ID of any object, or a lead's email address or phone number.</p><ul class=\"areas\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, a := range areas {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<li><a href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<li><a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var14 templ.SafeURL
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinURLErrs(a.URL)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/dialog.templ`, Line: 38, Col: 20}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/dialog.templ`, Line: 39, Col: 20}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -265,18 +281,18 @@ func JumpDialog(areas []NavItem) templ.Component {
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(a.Label)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/dialog.templ`, Line: 40, Col: 15}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/dialog.templ`, Line: 41, Col: 15}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</a></li>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "</a></li>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</ul>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</ul>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -360,7 +376,7 @@ func KeyList() templ.Component {
 			templ_7745c5c3_Var18 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<dl class=\"keys\"><dt>Go to the page's search field, or to “Jump to an ID” if the page has no search field</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Open the dialog to jump to an ID or page</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>Show keyboard shortcuts</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close the dialog or menu</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<dl class=\"keys\"><dt>Go to the page's search field, or to “Search by name or ID” if the page has no search field</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Open the dialog to jump to an object or page</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>Show keyboard shortcuts</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close the dialog or menu</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

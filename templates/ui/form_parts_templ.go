@@ -148,8 +148,8 @@ func Locked(reason string) templ.Component {
 }
 
 // RoleChoice is a role that can be assigned, with its scope. It has three form fields: role (a
-// checkbox with the value Value), scope-VALUE ("all" or "some") and partners-VALUE (slugs,
-// separated by commas). Errors in the scope are shown at partners-VALUE.
+// checkbox with the value Value), scope-VALUE ("all" or "some") and partners-VALUE (names or
+// slugs, separated by commas). Errors in the scope are shown at partners-VALUE.
 type RoleChoice struct {
 	Value, Label, Hint string
 	Selected           bool
@@ -392,7 +392,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = FormField(Field{Name: "partners-" + r.Value, Prefix: prefix, Label: "Partners (slugs, separated by commas)", Value: r.Partners, Optional: true, Autocomplete: "off", Error: errors.For("partners-" + r.Value)}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = FormField(Field{Name: "partners-" + r.Value, Prefix: prefix, Label: "Partners (names or slugs, separated by commas)", Value: r.Partners, Optional: true, Autocomplete: "off", Suggest: "partners", Error: errors.For("partners-" + r.Value)}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

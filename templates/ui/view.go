@@ -44,6 +44,7 @@ type User struct {
 type Notice struct {
 	Kind, Text string
 	Code       string // for tests: "form_restored"
+	Choices    []Link // shown after the text
 }
 
 // FieldError is an error in a form. Message says what is wrong and how to fix it.

@@ -124,7 +124,8 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		{"account", "/account"},
 		{"second-factor", "/account/second-factor"},
 		{"keys", "/keys"},
-		{"jump-nothing", "/jump?q=nothing"},
+		{"jump", "/jump"},
+		{"jump-nothing", "/jump?q=ld_nothing"},
 		{"not-found", "/no-such-page"},
 		{"design", "/design"},
 	}
@@ -455,7 +456,8 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	at("/login")
 }
 
-// jumpInBrowser enters an id with the keyboard to open the page that the id belongs to.
+// jumpInBrowser uses the keyboard to open the page that an id belongs to, and the page of a partner whose name
+// contains a text. The text is suggested, and is in no URL.
 func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
@@ -466,6 +468,13 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Press(h.StaffID(models.Finance))
 	p.Press(kb.Enter)
 	p.Wait(fmt.Sprintf(`location.pathname === "/staff/%s"`, h.StaffID(models.Finance)))
+	partner := h.AddPartner(t, "plomber-quay")
+	p.Press("k", chromedp.ModifierCtrl)
+	p.Wait(`document.querySelector("#jump-dialog").open`)
+	p.Press("quay")
+	p.Wait(`document.querySelector("#jump-to-options option")?.value === "plomber-quay"`)
+	p.Press(kb.Enter)
+	p.Wait(fmt.Sprintf(`location.pathname + location.search === %q`, web.PartnerURL(partner)))
 	p.Open(h.URL + "/audit")
 	p.Press("/")
 	p.Wait(`document.activeElement.name === "text"`)

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// FindPartner returns the partner that the user entered in a field: by ID, slug or name, or by an account's name.
+// It returns a notice if no partner in the scope matches, or if several do.
+func FindPartner(k *Request, sc scope.Scope, field, text string) (models.Partner, *Notice, error) {
+	p, candidates, err := k.console.Partners.Resolve(k.R.Context(), sc, text)
+	notice, err := k.unresolved(field, "partner", text, candidates, err, func(m partners.Match) ui.Link {
+		return ui.Link{Label: m.PartnerName + " (" + m.Slug + ")", URL: m.Slug}
+	})
+	return p, notice, err
+}
+
+// FindAccount is like FindPartner for an account. If partner is not uuid.Nil, it finds only accounts of that partner.
+func FindAccount(k *Request, sc scope.Scope, partner uuid.UUID, field, text string) (models.Account, *Notice, error) {
+	a, candidates, err := k.console.Partners.ResolveAccount(k.R.Context(), sc, partner, text)
+	notice, err := k.unresolved(field, "account", text, candidates, err, func(m partners.Match) ui.Link {
+		return ui.Link{Label: m.Identifier + " (" + m.PartnerName + ")", URL: m.Identifier}
+	})
+	return a, notice, err
+}
+
+// unresolved returns the notice for a text that does not identify one partner or account. The function choice
+// returns the label of a candidate, and the text that identifies it in place of a URL.
+func (k *Request) unresolved(
+	field, kind, text string, candidates []partners.Match, err error, choice func(partners.Match) ui.Link,
+) (*Notice, error) {
+	text = Short(strings.TrimSpace(text))
+	f := apperr.As(err)
+	switch {
+	case f != nil && f.Code == apperr.NotFound:
+		return &Notice{
+			Kind: "warn", Code: "no_" + kind,
+			Text: fmt.Sprintf("No %s matches “%s”, or you do not have access to it. Enter a part of the name, or the ID.", kind, text),
+		}, nil
+	case err != nil || len(candidates) == 0:
+		return nil, err
+	}
+	n := &Notice{
+		Kind: "warn", Code: "several_" + kind + "s",
+		Text: fmt.Sprintf("Several %ss match “%s”. Choose one:", kind, text),
+	}
+	for _, m := range candidates {
+		link := choice(m)
+		link.URL = k.withField(field, link.URL)
+		n.Choices = append(n.Choices, link)
+	}
+	return n, nil
+}
+
+// withField returns the URL of this page with another value in a field, or "" if the page shows a submitted form.
+func (k *Request) withField(field, value string) string {
+	if k.R.Method != http.MethodGet {
+		return ""
+	}
+	q := maps.Clone(k.R.URL.Query())
+	for _, cursor := range []string{"before", "after", "older", "newer"} {
+		q.Del(cursor)
+	}
+	q.Set(field, value)
+	return (&url.URL{Path: k.R.URL.Path, RawQuery: q.Encode()}).String()
+}
+
+// AtField returns a notice as the error of a field.
+func AtField(n Notice, field string) ui.FieldError {
+	text := n.Text
+	if len(n.Choices) > 0 {
+		labels := make([]string, len(n.Choices))
+		for i, c := range n.Choices {
+			labels[i] = c.Label
+		}
+		text += " " + strings.Join(labels, ", ") + "."
+	}
+	return ui.FieldError{Field: field, Code: n.Code, Message: text}
+}
