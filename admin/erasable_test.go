@@ -50,6 +50,7 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 	}
 	h.PutJournalAhead(t)
 	want := []string{
+		"/leads/quotes/{transaction}",
 		"/payouts/exports",
 		"/payouts/exports/{id}/file",
 		"/payouts/ledger.csv",

@@ -22,6 +22,9 @@ func (h *Handlers) linked(k *web.Request) error {
 	if text != "" && !isID.MatchString(text) {
 		return k.Show(http.StatusNotFound, ui.Search(ui.SearchView{Shell: k.Shell("Search"), State: ui.SearchInURL}))
 	}
+	if text == "" {
+		return k.Show(http.StatusOK, ui.Search(ui.SearchView{Shell: k.Shell("Search")}))
+	}
 	return h.open(k, text)
 }
 
@@ -32,7 +35,7 @@ func (h *Handlers) search(k *web.Request) error {
 
 func (h *Handlers) open(k *web.Request, text string) error {
 	if text == "" {
-		return k.Show(http.StatusOK, ui.Search(ui.SearchView{Shell: k.Shell("Search")}))
+		return k.Show(http.StatusUnprocessableEntity, ui.Search(ui.SearchView{Shell: k.Shell("Search")}))
 	}
 	if to := h.urlForID(k, text); to != "" {
 		return k.Redirect(to)

@@ -19,7 +19,7 @@ import (
 var partnerReads = []string{
 	"Accounts", "By", "ByIDs", "ByLink", "ExpiringBefore", "Find", "FindAccount", "FindSecret", "LastActive", "LeadsToday", "Link", "List",
 	"LoadDirectory", "Managers", "Page", "Pending", "PriceProposal", "PriceProposals", "Pricing", "RequireApproval", "Reseal",
-	"SealUses", "SecretEnd", "Secrets", "SharedAddresses", "WithPolicy",
+	"Resolve", "ResolveAccount", "SealUses", "Search", "SecretEnd", "Secrets", "SharedAddresses", "WithPolicy",
 }
 
 // partnerChanges returns a call of each method of partners.Service that writes an audit event, by the name of
