@@ -116,7 +116,7 @@ func Routes(o Options) []web.Route {
 	}
 	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)
 	lead := &leadpages.Handlers{
-		Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
+		Audit: o.Audit, Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
 		Quotes: o.Quotes, Reporting: o.Reporting,
 	}
 	request := &requestpages.Handlers{Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}

@@ -236,7 +236,7 @@ func TestMethods(t *testing.T) {
 		t.Errorf("HEAD: got %d with %d bytes, want 200 without a body", p.Status, len(p.Body))
 	}
 	// GET requests make no changes, but exports are recorded in the audit log.
-	exports := []string{"/payouts/ledger.csv", "/payouts/balances.csv", "/audit.csv"}
+	exports := []string{"/payouts/ledger.csv", "/payouts/balances.csv", "/audit.csv", "/leads.csv"}
 	rows := func() int {
 		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "audit_events", "true")
 	}

@@ -127,10 +127,6 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
-	quotes, err := quote.NewSealer(keys.QuoteKeys())
-	if err != nil {
-		t.Fatal(err)
-	}
 	h.Options = admin.Options{
 		Quotes:        quotes,
 		Environment:   k.Environment,

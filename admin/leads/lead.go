@@ -78,7 +78,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Shell:         k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads),
 		ID:            id.Format(id.Lead, l.ID),
 		TransactionID: k.Erasable(l.TransactionID),
-		States:        stateLabels(erased, l.Sandbox, in(models.ReturnAccepted)),
+		States:        leads.Row{State: l.State, Sandbox: l.Sandbox, Returned: in(models.ReturnAccepted)}.States(),
 		ShowPrice:     mayReadPrice(k, l.PartnerID),
 		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
 		Received:      l.ReceivedAt,

@@ -37,6 +37,9 @@ func TestLeadsList(t *testing.T) {
 		"partner=harbour-leads": "first trial",
 		"partner=" + id.Format(id.Partner, s.Other.ID): "others",
 		"account=harbour-leads-trial":                  "trial",
+		"partner=Harbour-LEADS":                        "first trial",
+		"partner=harb":                                 "first trial",
+		"account=TRIAL&partner=harb":                   "trial",
 		"industry=roofer":                              "others",
 		"country=de":                                   "others",
 		"country=uk":                                   "first trial",
@@ -74,9 +77,24 @@ func TestLeadsList(t *testing.T) {
 		}
 		admintest.ExpectNoPersonalData(t, query, p.Body)
 	}
+	b.Get(t, "/leads?partner=harbour-leads").Expect(t, "totals", http.StatusOK, "data-sums", "2 leads",
+		`href="/leads.csv?partner=harbour-leads"`)
+	file := b.Get(t, "/leads.csv")
+	if lines := strings.Count(file.Body, "\n"); file.Status != http.StatusOK || lines != 4 || !strings.Contains(file.Body, ",45.60,GBP,") ||
+		strings.Contains(file.Body, "click-") || strings.Contains(file.Body, first.TransactionID) {
+		t.Errorf("export: got status %d and %d lines: %s", file.Status, lines, file.Body)
+	}
+	admintest.ExpectNoPersonalData(t, "the export", file.Body)
+	b.Get(t, "/leads.csv?partner=unknown").Expect(t, "export with an unknown partner", http.StatusUnprocessableEntity)
+	b.Get(t, "/leads.csv?reference=click-%3C7%3E").Expect(t, "export of a reference", http.StatusOK, admintest.LeadIDOf(others))
+	if n := s.Count(t, "audit_events", `action = 'leads.export' AND role = 'finance' AND after::text NOT LIKE '%click-%'`); n != 2 {
+		t.Errorf("got %d events of exports, want 2", n)
+	}
+	s.SignedInAs(t, models.PricingManager).Get(t, "/leads.csv").Expect(t, "export without permission", http.StatusForbidden)
 	for query, want := range map[string]string{
 		"partner=unknown": "no_partner",
 		"account=unknown": "no_account",
+		"partner=ea":      "several_partners", // Harbour-leads, Meadow-media
 		"from=yesterday":  "date",
 	} {
 		if p := b.Get(t, "/leads?"+query); !slices.Equal(p.Codes(), []string{want}) {

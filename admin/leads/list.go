@@ -3,13 +3,15 @@ package leads
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -32,9 +34,17 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	return h.showLeads(k, http.StatusOK, q, query, mistakes)
+}
+
+func (h *Handlers) showLeads(k *web.Request, status int, q url.Values, query leads.Query, mistakes []web.Notice) (err error) {
 	var found leads.Page
+	var totals leads.Totals
 	if len(mistakes) == 0 { // without a valid partner, the query would match all partners
 		if found, err = h.Leads.List(k.R.Context(), k.Scope, query); err != nil {
+			return err
+		}
+		if totals, err = h.Leads.Totals(k.R.Context(), k.Scope, query); err != nil {
 			return err
 		}
 	}
@@ -55,16 +65,44 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		States:     web.SelectOption(leadStates, q.Get("state")),
 		Leads:      h.leadRows(k, found.Rows),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q,
-				"partner", "account", "industry", "country", "state", "reference", "sub_id", "from", "to"),
+			Filtered: web.IsFiltered(q, filters...),
 			ClearURL: "/leads",
 		},
 		ScannedTo: found.ScannedTo,
 		Pager:     web.CursorPager("/leads", q, found.Newer.String(), found.Older.String()),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
+	h.addTotals(k, q, query, totals, &v)
 	v.Find = k.May(web.FindLeads)
-	return k.Show(http.StatusOK, view.List(v))
+	return k.Show(status, view.List(v))
+}
+
+// addTotals adds the number of leads, the sums of their prices and the link to the export.
+func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, totals leads.Totals, v *view.ListView) {
+	v.Pager.Count = web.CountText(totals.Count, totals.More, "lead", "leads")
+	if totals.More && totals.Count < leads.MaxCounted {
+		v.Pager.Count = "at least " + web.CountText(totals.Count, false, "lead", "leads")
+	}
+	listed := k.Scope.IDs()
+	if query.Partner != uuid.Nil || k.Scope.All() {
+		listed = []uuid.UUID{query.Partner} // without a partner, the user needs the permission for all partners
+	}
+	if !slices.ContainsFunc(listed, func(partner uuid.UUID) bool { return !mayReadPrice(k, partner) }) {
+		v.Sums = totals.Sums
+	}
+	v.Uncounted = totals.More
+	if !k.May(web.ExportLeads) || totals.Count == 0 && !totals.More {
+		return
+	}
+	filter := url.Values{}
+	for _, name := range filters {
+		if value := q.Get(name); value != "" {
+			filter.Set(name, value)
+		}
+	}
+	v.CSV = &ui.Download{
+		URL: "/leads.csv?" + filter.Encode(), Label: "Export CSV", Holds: v.Pager.Count + ", without personal data",
+	}
 }
 
 // leadQuery reads the filters. The result mistakes contains a notice for each invalid date, and for a partner or an
@@ -121,28 +159,11 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			Country:  l.Country,
 			Price:    l.Price,
 			Hidden:   !mayReadPrice(k, l.PartnerID),
-			States:   stateLabels(l.State == models.LeadErased, l.Sandbox, l.Returned),
+			States:   l.States(),
 
 			Reference: k.Erasable(l.PartnerReference),
 			SubID:     k.Erasable(l.SubID),
 		})
 	}
 	return rows
-}
-
-// stateLabels returns the states of a lead. If no other state applies, it returns "delivered".
-func stateLabels(erased, sandbox, returned bool) (words []string) {
-	if sandbox {
-		words = append(words, leads.StateSandbox)
-	}
-	if returned {
-		words = append(words, leads.StateReturned)
-	}
-	if erased {
-		words = append(words, leads.StateErased)
-	}
-	if words == nil {
-		words = append(words, leads.StateDelivered)
-	}
-	return words
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -17,6 +18,7 @@ import (
 
 // Handlers serves the pages for leads.
 type Handlers struct {
+	Audit     *audit.Log
 	Evidence  *evidence.Service
 	Leads     *leads.Reader
 	Partners  *partners.Service
@@ -31,6 +33,7 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/leads", Page: "Leads", Needs: web.ReadLeads, Handle: h.leadsList},
+		{Method: http.MethodGet, Path: "/leads.csv", Needs: web.ExportLeads, Long: true, Handle: h.leadsCSV},
 		{Method: http.MethodPost, Path: "/leads/find", Needs: web.FindLeads, Handle: h.findLead},
 		{Method: http.MethodGet, Path: "/leads/quotes/{transaction}", Needs: web.ReadLeads, Erasable: true, Handle: h.quotePage},
 		{Method: http.MethodGet, Path: "/leads/{id}", Needs: web.ReadLeads, Handle: h.leadPage},

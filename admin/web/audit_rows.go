@@ -91,6 +91,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"audit.export":                   "export audit log",
 	"audit.verify":                   "verify audit log",
 	"ledger.adjust":                  "adjust balance",
+	"leads.export":                   "export leads",
 	"ledger.download":                "download ledger export",
 	"ledger.export_balances":         "export balances",
 	"ledger.redact_note":             "redact note",

@@ -27,6 +27,7 @@ var (
 
 	ReadLeads      = authz.Permission{Object: "leads", Action: "read"}
 	FindLeads      = authz.Permission{Object: "leads", Action: "find"}
+	ExportLeads    = authz.Permission{Object: "leads", Action: "export"}
 	RevealLeads    = authz.Permission{Object: "leads", Action: "reveal"}
 	EraseLeads     = authz.Permission{Object: "leads", Action: "erase"}
 	ReadRequests   = authz.Permission{Object: "requests", Action: "read"}
@@ -73,6 +74,7 @@ var permissionLabels = map[string]string{
 	"secrets, write":        "create, rotate and revoke signing secrets",
 	"leads, read":           "view leads, without personal data",
 	"leads, find":           "find leads by email address or phone number",
+	"leads, export":         "export lists of leads, without personal data",
 	"leads, reveal":         "reveal the contact data of leads, one field at a time",
 	"leads, erase":          "erase the personal data of leads",
 	"requests, read":        "view privacy requests",

@@ -45,16 +45,9 @@ type Page struct {
 // List returns a page of the leads in the scope. It reads the partitions one after the other until the
 // page is full. If a filter has no index, List examines only a limited number of leads.
 func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
-	w := newWindow(sc, q)
-	if w.all && w.tagged() {
-		// The indexes begin with the partner.
-		if w.partners, err = o.allPartners(ctx); err != nil {
-			return page, err
-		}
-		w.all = false
-	}
-	if w.empty() {
-		return page, nil
+	w, err := o.window(ctx, sc, q)
+	if err != nil || w.empty() {
+		return page, err
 	}
 	parts, err := o.split(ctx, w)
 	if err != nil {
@@ -122,6 +115,17 @@ type window struct {
 	all              bool
 	partners         []uuid.UUID
 	reference, subID string // "" for any
+}
+
+// window returns the window of a query. The indexes of references and subIds begin with the partner, so the window
+// lists all partners if the query has one of these.
+func (o *Reader) window(ctx context.Context, sc scope.Scope, q Query) (w window, err error) {
+	w = newWindow(sc, q)
+	if w.all && w.tagged() {
+		w.partners, err = o.allPartners(ctx)
+		w.all = false
+	}
+	return w, err
 }
 
 // newWindow returns the window of a query. For a page of newer leads, the window starts with the cursor.

@@ -23,6 +23,7 @@ type Row struct {
 	ReceivedAt        time.Time
 	PartnerID         uuid.UUID
 	PartnerName       string
+	PartnerSlug       string
 	Identifier        string // of the account; sent as partnerId in a post
 	Industry, Country string
 	Price             money.Amount
@@ -56,7 +57,7 @@ func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Curs
 }
 
 // rowsSQL selects the leads with the ids $1. All of these ids are between $2 and $3.
-const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox, l.partner_reference, l.sub_id,
+const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, p.slug, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox, l.partner_reference, l.sub_id,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
@@ -77,7 +78,7 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Row, err error) {
 		var currency string
-		err = row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.Identifier, &r.Industry, &r.Country,
+		err = row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.PartnerSlug, &r.Identifier, &r.Industry, &r.Country,
 			&r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.PartnerReference, &r.SubID, &r.Returned)
 		if err != nil {
 			return r, err
