@@ -722,4 +722,30 @@ func TestTrafficBySubID(t *testing.T) {
 	if p := s.SignedInAs(t, models.PricingManager).Get(t, at); strings.Contains(p.Body, "mail &amp; more") {
 		t.Errorf("a user without access to payouts: got %d: %s", p.Status, p.Text())
 	}
+	// A range of dates includes its last day, and shows the outcomes of each day.
+	admintest.AddTraffic(s.Console, t, s.Harbour.ID, s.Harbour.Trial.ID, "post", "delivered", 3)
+	s.Time.Advance(24 * time.Hour)
+	admintest.AddTraffic(s.Console, t, s.Harbour.ID, s.Harbour.Trial.ID, "post", "signature", 1234)
+	b := s.SignedInAs(t, models.Finance)
+	for query, want := range map[string]struct{ days, codes string }{
+		"from=2026-01-01&to=2026-01-09": {"2026-01-03 2026-01-02", ""},
+		"from=2026-01-03":               {"", ""}, // a single day has no table of days
+		"to=2026-01-01":                 {"", ""},
+		"":                              {"", ""}, // the last 24 hours
+		"from=2026-01-03&to=2026-01-02": {"", "date"},
+		"from=2020-01-03":               {"", "date"},
+		"to=yesterday":                  {"", "date"},
+	} {
+		p := b.Get(t, at+"&"+query)
+		if days := strings.Join(p.Values("data-day"), " "); p.Status != http.StatusOK || days != want.days ||
+			strings.Join(p.Codes(), "") != want.codes {
+			t.Errorf("%q: got status %d, days %q and codes %q", query, p.Status, days, p.Codes())
+		}
+		if rejected := strings.Contains(p.Body, "1,234"); rejected == (query == "to=2026-01-01") {
+			t.Errorf("%q: the page contains the rejected posts: %v", query, rejected)
+		}
+	}
+	b.Get(t, at+"&from=2026-01-01&to=2026-01-09").Expect(t, "links of a day", http.StatusOK,
+		`href="`+web.PartnerURL(s.Harbour.ID)+`?tab=traffic&amp;from=2026-01-02&amp;to=2026-01-02"`,
+		`href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`&amp;from=2026-01-02&amp;to=2026-01-02"`)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
@@ -15,13 +16,23 @@ import (
 )
 
 func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
+	r, links := web.SelectedRange(k, web.PartnerURL(p.ID)+"?tab=traffic&")
+	within := reporting.LastSteps(k.Now, r.Step, r.Steps)
+	dates, from, until, dated := web.SelectedDates(k)
+	if dated {
+		r, within = dates, reporting.Range{From: from, Until: until, Step: dates.Step}
+		for i := range links {
+			links[i].Current = false
+		}
+	}
 	head, err := h.head(k, p, "traffic")
 	if err != nil {
 		return err
 	}
-	r, links := web.SelectedRange(k, head.URL+"?tab=traffic&")
-	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
-	within := reporting.LastSteps(k.Now, r.Step, r.Steps)
+	v := view.PartnerTrafficView{
+		Head: head, Ranges: links, Words: r.Words, StepHead: r.Head,
+		From: web.Short(k.R.URL.Query().Get("from")), To: web.Short(k.R.URL.Query().Get("to")),
+	}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, within)
 	if err == nil {
 		v.SubIDs, err = h.subIDs(k, p, within)
@@ -36,6 +47,9 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
 	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
+	if len(f.Days) > 1 {
+		v.Days = h.dayRows(k, p, f.Days)
+	}
 	for _, l := range f.Latency {
 		v.Latency = append(v.Latency, view.LatencyRow{
 			Endpoint: ui.Sentence(l.Endpoint),
@@ -75,6 +89,20 @@ func (h *Handlers) subIDs(k *web.Request, p models.Partner, within reporting.Ran
 		})
 	}
 	return v, nil
+}
+
+// dayRows returns the traffic by day, with links to the traffic and the leads of each day.
+func (h *Handlers) dayRows(k *web.Request, p models.Partner, days []reporting.Day) (rows []view.DayRow) {
+	for _, d := range days {
+		date := d.Day.Format(time.DateOnly)
+		on := url.Values{"from": {date}, "to": {date}}.Encode()
+		row := view.DayRow{Date: date, URL: web.PartnerURL(p.ID) + "?tab=traffic&" + on, Day: d}
+		if d.Delivered > 0 && k.MayAt(web.ReadLeads, p.ID) {
+			row.LeadsURL = "/leads?partner=" + id.Format(id.Partner, p.ID) + "&" + on
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // atMost formats a percentile as an upper bound, such as "≤ 10 ms". The exact value is not known,

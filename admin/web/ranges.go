@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -42,6 +43,53 @@ func RangeFilter(name string, days int, now time.Time) (options []ui.Option, sin
 
 // Name returns the value of the query parameter "range" that selects the range.
 func (r Range) Name() string { return r.name }
+
+// maxDays is the maximum number of days in a range of dates.
+const maxDays = 400
+
+// SelectedDates returns the range between the dates in the query's parameters from and to, with its start and its
+// end. Without one of the dates, it is the other one or, for the end, today. If the query has no dates or they are not
+// valid, ok is false. In the second case, SelectedDates adds a notice to the page.
+func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
+	from, until, mistakes := DateRange(k.R.URL.Query())
+	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {
+		return r, from, until, false
+	}
+	const day = 24 * time.Hour
+	if until.IsZero() {
+		until = k.Now.UTC().Truncate(day).Add(day)
+	}
+	if from.IsZero() {
+		from = until.Add(-day)
+	}
+	last := until.Add(-day)
+	days := int(until.Sub(from) / day)
+	switch {
+	case len(mistakes) > 0:
+	case days < 1:
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not after the end date."}}
+	case days > maxDays:
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: fmt.Sprintf("Choose at most %d days.", maxDays)}}
+	}
+	if len(mistakes) > 0 {
+		k.Notices = append(k.Notices, mistakes...)
+		return r, from, until, false
+	}
+	if until.After(k.Now) && from.Before(k.Now) {
+		until = k.Now
+	}
+	r = Range{
+		Words: "from " + from.Format("2 January") + " to " + last.Format("2 January 2006"),
+		Step:  day, Layout: "2 Jan", Head: "Day (UTC)",
+	}
+	if days <= 14 {
+		r.Step, r.Layout, r.Head = 6*time.Hour, "2 Jan 15:04", "Start of period (UTC)"
+	}
+	if days == 1 {
+		r.Words, r.Step, r.Layout, r.Head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
+	}
+	return r, from, until, true
+}
 
 // SelectedRange returns the range that the query selects, and links to all ranges.
 func SelectedRange(k *Request, path string) (r Range, links []ui.Tab) {

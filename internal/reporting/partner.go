@@ -33,10 +33,11 @@ type Latency struct {
 const Beyond = time.Duration(-1)
 
 // PartnerFigures contains a partner's traffic in a range. It includes sandbox accounts, so that
-// account managers can see test posts during onboarding. Steps and Outcomes both include rejected
+// account managers can see test posts during onboarding. Steps, Days and Outcomes include rejected
 // requests, so their totals are equal.
 type PartnerFigures struct {
 	Steps    []Step    // all steps, including those without traffic
+	Days     []Day     // days with traffic, newest first
 	Outcomes []Outcome // most frequent first
 	Latency  []Latency // only endpoints with traffic, ordered by name
 }
@@ -53,7 +54,7 @@ func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID
 		return f, postgres.Translate(err)
 	}
 	defer rows.Close()
-	outcomes, latency := map[Outcome]int64{}, map[string][]int64{}
+	outcomes, latency, days := map[Outcome]int64{}, map[string][]int64{}, map[time.Time]*Day{}
 	for rows.Next() {
 		var step int
 		var o Outcome
@@ -72,9 +73,14 @@ func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID
 		for i, n := range took {
 			latency[o.Endpoint][i] += n
 		}
+		at := f.Steps[step].At.Truncate(day)
+		if days[at] == nil {
+			days[at] = &Day{Day: at}
+		}
+		days[at].add(o)
 		outcomes[Outcome{Endpoint: o.Endpoint, Outcome: o.Outcome}] += o.Count
 	}
-	f.Outcomes, f.Latency = sortedOutcomes(outcomes), percentiles(latency)
+	f.Days, f.Outcomes, f.Latency = newestDays(days), sortedOutcomes(outcomes), percentiles(latency)
 	return f, postgres.Translate(rows.Err())
 }
 
