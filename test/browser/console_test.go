@@ -165,6 +165,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"partner-signing", partner + "?tab=signing"},
 		{"partner-secrets", partner + "?tab=secrets"},
 		{"partner-traffic", partner + "?tab=traffic"},
+		{"partner-traffic-days", partner + "?tab=traffic&from=2025-12-20"},
 		{"partner-requests", partner + "?tab=requests"},
 		{"partner-requests-each", partner + "?tab=requests&view=each"},
 		{"partner-request", request},

@@ -52,6 +52,8 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	pages := []address{
 		{"leads", "/leads"},
 		{"leads-no-match", "/leads?partner=zebra"},
+		{"leads-several-partners", "/leads?partner=ea"},
+		{"quote", web.QuoteURL(first.TransactionID)},
 		{"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
 		{"lead", web.LeadURL(first.ID)},
 		{"lead-sandbox", web.LeadURL(trial.ID)},
@@ -63,9 +65,6 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		p.Open(s.URL + one.path)
 		check(p, one.name)
 	}
-	p.Open(s.URL + "/leads")
-	p.Click(`details.panel summary`)
-	check(p, "leads-find")
 	p.Open(s.URL + web.LeadURL(first.ID))
 	p.Click(`a[href$="/reveal?field=email"]`)
 	check(p, "lead-reveal")
