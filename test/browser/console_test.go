@@ -470,6 +470,7 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Press(kb.Enter)
 	p.Wait(fmt.Sprintf(`location.pathname === "/staff/%s"`, h.StaffID(models.Finance)))
 	partner := h.AddPartner(t, "plomber-quay")
+	p.Open(h.URL + "/keys")
 	p.Press("k", chromedp.ModifierCtrl)
 	p.Wait(`document.querySelector("#jump-dialog").open`)
 	p.Press("quay")
