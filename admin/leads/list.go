@@ -72,7 +72,9 @@ func (h *Handlers) showLeads(k *web.Request, status int, q url.Values, query lea
 		Pager:     web.CursorPager("/leads", q, found.Newer.String(), found.Older.String()),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
-	h.addTotals(k, q, query, totals, &v)
+	if len(mistakes) == 0 {
+		h.addTotals(k, q, query, totals, &v)
+	}
 	v.Find = k.May(web.FindLeads)
 	return k.Show(status, view.List(v))
 }
