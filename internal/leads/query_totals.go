@@ -62,7 +62,9 @@ func (o *Reader) addTotals(
 	ctx context.Context, w window, q Query, left int64, t *Totals, sums map[money.Currency]int64,
 ) (examined int64, err error) {
 	c := w.conditions()
-	all := w.each(c, "SELECT one.*", "l.id, l.received_at, l.account_id, l.industry, l.country, l.state, l.sandbox, l.currency, l.price_minor", int(left)+1)
+	all := w.each(c,
+		"SELECT one.id, one.account_id, one.industry, one.country, one.state, one.sandbox, one.currency, one.price_minor",
+		"l.id, l.account_id, l.industry, l.country, l.state, l.sandbox, l.currency, l.price_minor", int(left)+1)
 	shared := len(c.sql)
 	c.filter(q)
 	matching := strings.Join(append([]string{"true"}, c.sql[shared:]...), " AND ")

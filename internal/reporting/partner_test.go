@@ -89,6 +89,9 @@ func TestPartnerFigures(t *testing.T) {
 			{At: hour.Add(-time.Hour), Pings: 49},
 			{At: hour, Pings: 50, Posts: 101},
 		},
+		Days: []reporting.Day{{
+			Day: hour.Truncate(24 * time.Hour), Pings: 100, Priced: 95, RejectedPings: 4, Posts: 101, Delivered: 98, RejectedPosts: 3,
+		}},
 		Outcomes: []reporting.Outcome{
 			{"post", "delivered", 98},
 			{"ping", "priced", 95},
