@@ -186,6 +186,17 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		p.Open(h.URL + one.path)
 		check(p, one.name)
 	}
+	slug := func() string { return browser.Eval[string](p, `document.querySelector("[name=slug]").value`) }
+	p.Open(h.URL + "/partners/new")
+	p.Type(`input[name="name"]`, "Cöpper Sons!")
+	if got := slug(); got != "copper-sons" {
+		t.Errorf("the proposed slug is %q", got)
+	}
+	p.Type(`input[name="slug"]`, "-2")
+	p.Type(`input[name="name"]`, " Ltd")
+	if got := slug(); got != "copper-sons-2" {
+		t.Errorf("the changed slug is %q", got)
+	}
 	p.Open(h.URL + partner + "/check")
 	p.Type(`textarea[name="request"]`, fmt.Sprintf("X-Timestamp: %d\nX-Signature: %s\n\n{\"transactionId\": \"tx_1\"}",
 		h.Time.Now().UnixMilli(), strings.Repeat("ab", 32)))
