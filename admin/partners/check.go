@@ -86,8 +86,12 @@ func (c pastedCheck) mistake() string {
 
 func (c pastedCheck) request(body string) intake.PostRequest {
 	return intake.PostRequest{
-		Slug:            c.slug,
-		Headers:         signing.Headers{Timestamp: c.headers["x-timestamp"], Signature: c.headers["x-signature-sha256"], Alias: c.headers["x-signature"]},
+		Slug: c.slug,
+		Headers: signing.Headers{
+			Timestamp: c.headers["x-timestamp"],
+			Signature: c.headers["x-signature-sha256"],
+			Alias:     c.headers["x-signature"],
+		},
 		Body:            []byte(body),
 		ContentEncoding: c.first("content-encoding"),
 	}
@@ -192,8 +196,8 @@ func (c pastedCheck) explain(k *web.Request, check intake.Check, err *apperr.Err
 	switch check {
 	case intake.CheckBody:
 		if c.length >= 0 && len(c.body) != c.length {
-			row.Notes = append(row.Notes, fmt.Sprintf("The pasted body has %d bytes, but Content-Length is %d. Paste the body unchanged.",
-				len(c.body), c.length))
+			row.Notes = append(row.Notes, fmt.Sprintf(
+				"The pasted body has %d bytes, but Content-Length is %d. Paste the body unchanged.", len(c.body), c.length))
 		}
 	case intake.CheckTimestamp:
 		if seconds, ok := c.timestamp(); ok && err != nil {

@@ -182,7 +182,8 @@ func replyText(r reporting.Request, secret models.SigningSecret, end secretEnd) 
 		if end.revoked {
 			ended = "was revoked"
 		}
-		words += " The post was signed with the secret that ends in " + secret.LastFour + ", which " + ended + " on " + ui.UTC(end.at) + "."
+		words += " The post was signed with the secret that ends in " + secret.LastFour + ", which " + ended + " on " +
+			ui.UTC(end.at) + "."
 		fix = "Sign with your current secret. If you do not have it, ask us for a new one."
 	}
 	add("Reason", words)

@@ -201,12 +201,16 @@ func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (m
 }
 
 // AccountsByIDs returns the accounts with the given ids in one query.
-func (s *Service) AccountsByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Account, error) {
+func (s *Service) AccountsByIDs(
+	ctx context.Context, sc scope.Scope, ids []uuid.UUID,
+) (map[uuid.UUID]models.Account, error) {
 	return byIDs(s.db.Gorm.WithContext(ctx), sc, ids, func(a models.Account) uuid.UUID { return a.ID })
 }
 
 // SecretsByIDs returns the secrets with the given ids in one query.
-func (s *Service) SecretsByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.SigningSecret, error) {
+func (s *Service) SecretsByIDs(
+	ctx context.Context, sc scope.Scope, ids []uuid.UUID,
+) (map[uuid.UUID]models.SigningSecret, error) {
 	return byIDs(s.db.Gorm.WithContext(ctx), sc, ids, func(s models.SigningSecret) uuid.UUID { return s.ID })
 }
 
