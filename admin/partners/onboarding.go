@@ -188,9 +188,6 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 		if e.Lead.Label != "" && k.MayAt(web.ReadLeads, p.ID) {
 			e.Lead.URL = web.LeadURL(a.Lead)
 		}
-		if a.Lead == uuid.Nil {
-			e.Request.URL = requestURL(reporting.Request{Partner: p.ID, RequestID: a.Request})
-		}
 		v.Waiting = v.Waiting && a.Lead == uuid.Nil
 		signed := a.Lead != uuid.Nil && a.Secret != uuid.Nil
 		s.signed.Any, s.signed.Live = s.signed.Any || signed, s.signed.Live || signed && !a.Sandbox
