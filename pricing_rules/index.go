@@ -1,7 +1,6 @@
 package pricingrules
 
 import (
-
 	"github.com/pingpost/pingpost/internal/money"
 )
 

@@ -88,12 +88,15 @@ func partnerChanges(t *testing.T, p *testkit.Platform, of testkit.Partner) map[s
 		"SetSigning": func() error {
 			return s.SetSigning(ctx, scope.System, row.ID, current().RowVersion, models.SigningReportOnly, false)
 		},
-		"SetPricing":        func() error { return setPricing(s, "5") },
-		"ApprovePrice":      func() error { return s.By(approver).ApprovePrice(ctx, scope.System, row.ID, proposal.ID) },
-		"WithdrawPrice":     func() error { return s.WithdrawPrice(ctx, scope.System, row.ID, proposal.ID) },
-		"RevokeLink":        func() error { return s.RevokeLink(ctx, scope.System, row) },
-		"NewLink":           func() error { _, err := s.NewLink(ctx, scope.System, row); return err },
-		"DiagnoseSignature": func() error { _, err := s.DiagnoseSignature(ctx, scope.System, row, "1", "{}", "00"); return err },
+		"SetPricing":    func() error { return setPricing(s, "5") },
+		"ApprovePrice":  func() error { return s.By(approver).ApprovePrice(ctx, scope.System, row.ID, proposal.ID) },
+		"WithdrawPrice": func() error { return s.WithdrawPrice(ctx, scope.System, row.ID, proposal.ID) },
+		"RevokeLink":    func() error { return s.RevokeLink(ctx, scope.System, row) },
+		"NewLink":       func() error { _, err := s.NewLink(ctx, scope.System, row); return err },
+		"DiagnoseSignature": func() error {
+			_, _, err := s.DiagnoseSignature(ctx, scope.System, row, "1", "00", []string{"{}"})
+			return err
+		},
 	}
 }
 

@@ -152,9 +152,14 @@ func TestFindings(t *testing.T) {
 		AmountMinor: price,
 		Currency:    "GBP",
 	}, "x", o.Time.Now()))
-	o.write(t,
-		ledger.Adjustment(acme.ID, account, &adjusted, money.Amount{Minor: -100, Currency: money.GBP}, uuid.New(), "x",
-			"x", o.Time.Now()))
+	o.write(t, ledger.Adjustment(models.Adjustment{
+		ID:          uuid.New(),
+		PartnerID:   acme.ID,
+		AccountID:   account,
+		LeadID:      &adjusted,
+		AmountMinor: -100,
+		Currency:    "GBP",
+	}, "x", "x", o.Time.Now()))
 
 	unknown := uuid.New()
 	row := func(lead uuid.UUID, minor int64, currency string) string {

@@ -1,0 +1,42 @@
+package admin_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/models"
+)
+
+// TestSavedIsAnnounced checks that the page after a form says once what was saved, only to the user who saved it.
+func TestSavedIsAnnounced(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	tab := o.PartnerURL + "?tab=signing"
+	form := url.Values{"version": {admintest.VersionAt(t, o.Get(t, tab))}, "signing": {"report_only"}}
+	if p := o.Post(t, o.PartnerURL+"/signing", form); p.Status != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", p.Status, p.Text())
+	}
+	other := o.SignedInAs(t, models.AccountManager)
+	at, err := url.Parse(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cookie := range o.Client.Jar.Cookies(at) {
+		if cookie.Name == "pingpost_saved" {
+			other.Jar.SetCookies(at, []*http.Cookie{cookie})
+		}
+	}
+	if p := o.Get(t, tab); !slices.Contains(p.Codes(), "saved") || !strings.Contains(p.Body, "→ report_only).") {
+		t.Errorf("nothing says what was saved: %s", p.Text())
+	}
+	if p := o.Get(t, tab); slices.Contains(p.Codes(), "saved") {
+		t.Errorf("the notice is shown twice: %s", p.Text())
+	}
+	if p := o.SignedInAs(t, models.Auditor).Get(t, "/audit"); slices.Contains(p.Codes(), "saved") {
+		t.Errorf("another user is told: %s", p.Text())
+	}
+}
