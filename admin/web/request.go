@@ -111,6 +111,9 @@ func (k *Request) answer() error {
 	if err := restore(k); err != nil {
 		return err
 	}
+	if err := k.showSaved(); err != nil {
+		return err
+	}
 	return k.Route.Handle(k)
 }
 
@@ -195,6 +198,7 @@ func (k *Request) isCrossSiteNavigation() bool {
 // Redirect redirects to another page with status 303. It always returns nil, so that handlers can
 // end with "return k.Redirect(…)".
 func (k *Request) Redirect(path string) error {
+	k.announceSaved()
 	http.Redirect(k.W, k.R, path, http.StatusSeeOther)
 	return nil
 }

@@ -191,6 +191,15 @@ func DecodeFields(text string) (fields map[string]any, err error) {
 	return fields, err
 }
 
+// OfRequest returns the events that a user's request has written in the last two minutes, the last one first.
+func (l *Log) OfRequest(ctx context.Context, staff uuid.UUID, request string) (events []models.AuditEvent, err error) {
+	err = l.db.Gorm.WithContext(ctx).
+		Where("staff_id = ? AND request_id = ? AND outcome = ? AND at > ?", staff, request, models.AuditDone,
+			l.clock.Now().Add(-2*time.Minute)).
+		Order("id DESC").Find(&events).Error
+	return events, postgres.Translate(err)
+}
+
 // Hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each
 // field is prefixed with its length, so that different events never produce the same input for the
 // hash.
