@@ -179,12 +179,12 @@ func TestStepUpIsRequired(t *testing.T) {
 		}},
 		secret + "/expire":   {models.AccountManager, url.Values{"when": {"24h"}}},
 		secret + "/revoke":   {models.AccountManager, url.Values{"name": {"harbour-leads"}}},
-		partner + "/signing": {models.AccountManager, with(version("2"), "signing", "off")},
+		partner + "/signing": {models.AccountManager, with(with(version("2"), "signing", "off"), "confirmed", "off")},
 		partner + "/accounts/" + account: {models.AccountManager, url.Values{
 			"version": {"1"},
 			"name":    {"Main"},
-			"signing": {"off"},
-			"status":  {"active"},
+			"signing": {"off"}, "confirmed": {"off"},
+			"status": {"active"},
 		}},
 		partner + "/prices": {models.PricingManager, with(version("0"), "adjustment", "5")},
 		"/payouts/adjust": {models.Finance, url.Values{

@@ -65,7 +65,15 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		Status:      models.AccountStatus(f.Get("status")),
 		MakeDefault: f.Get("default") == "yes",
 	}
+	forecast, err := h.forecast(k, p)
+	if err != nil {
+		return err
+	}
+	of := forecast.Of(a.Identifier)
+	confirm, mistakes := confirmMode(k, partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning),
+		partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning), of.Posts, of.Unsigned)
 	return web.Submit(k, web.Form{
+		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
@@ -83,6 +91,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 				Suspended: change.Status == models.AccountSuspended,
 				Version:   r.Version,
 				Signing:   web.SelectOption(h.modes(k, models.SigningInherit), f.Get("signing")),
+				Confirm:   confirm,
 				Conflict:  r.Conflict,
 				Errors:    r.Errors,
 			})

@@ -169,16 +169,17 @@ func TestConflictingPartnerChanges(t *testing.T) {
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
 		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}},
-			url.Values{"signing": {"off"}}, `value="off" checked`,
+			url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
 			`SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
 		"account": {at, at, url.Values{
 			"name":    {"Main"},
 			"signing": {"inherit"},
 			"status":  {"active"},
 		}, url.Values{
-			"name":    {"Primary"},
-			"signing": {"off"},
-			"status":  {"active"},
+			"name":      {"Primary"},
+			"signing":   {"off"},
+			"confirmed": {"off"},
+			"status":    {"active"},
 		}, `value="Primary"`, `SELECT name = 'Main' FROM accounts WHERE identifier = 'harbour-1'`},
 		"status": {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{},
 			`data-notice="bad"`, `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
@@ -701,6 +702,11 @@ func TestAccountSigningMode(t *testing.T) {
 		t.Errorf("without proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 	form.Set("proof", admintest.Password)
+	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"confirmed"}) ||
+		!strings.Contains(p.Body, "3 of 7 posts were unsigned") || mode() != "off" {
+		t.Errorf("without confirmation: status %d, mode %s: %s", p.Status, mode(), p.Text())
+	}
+	form.Set("confirmed", "required")
 	if p := o.Post(t, at, form); p.Status != http.StatusSeeOther || mode() != "required" {
 		t.Errorf("with proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}

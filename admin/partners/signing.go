@@ -11,12 +11,14 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // signingForm contains the values that the form shows: the saved settings, or the rejected input.
 type signingForm struct {
-	mode   string
-	shared bool
+	mode    string
+	shared  bool
+	confirm []ui.Option // confirms the mode, if that is necessary
 	web.Rejected
 }
 
@@ -38,6 +40,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		Modes:    web.SelectOption(h.modes(k, models.SigningDefault), f.mode),
 		Mode:     h.modeLabel(k, p.SigningMode),
 		Shared:   f.shared,
+		Confirm:  f.confirm,
 		Version:  f.Version,
 		StepUp:   web.StepUp(k),
 		Conflict: f.Conflict,
@@ -92,6 +95,33 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	return f, nil
 }
 
+// confirmMode checks that the user has confirmed a change of the effective signing mode to off or required. It returns
+// the option that confirms it, or none if no confirmation is necessary. The numbers are the posts of the last 24 hours.
+func confirmMode(k *web.Request, was, is models.SigningMode, posts, unsigned int64) (confirm []ui.Option, mistakes ui.Errors) {
+	var impact string
+	switch {
+	case was == is:
+		return nil, nil
+	case is == models.SigningOff:
+		impact = "Unsigned posts will be accepted. Anyone who knows the partnerId can then send leads that you pay for."
+	case is == models.SigningRequired:
+		impact = "Unsigned posts will be rejected. In the last 24 hours, " + ui.Number(unsigned) + " of " +
+			ui.Plural(posts, "post was", "posts were") + " unsigned."
+	default:
+		return nil, nil
+	}
+	confirmed := k.R.PostForm.Get("confirmed") == string(is)
+	if !confirmed {
+		mistakes = ui.Errors{{Field: "confirmed", Code: "confirm", Message: "Confirm the new signing mode."}}
+	}
+	return []ui.Option{{
+		Value:    string(is),
+		Label:    "Change the signing mode to “" + plainMode(is) + "”",
+		Hint:     impact,
+		Selected: confirmed,
+	}}, mistakes
+}
+
 func (h *Handlers) setSigning(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -99,7 +129,16 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	}
 	form := k.R.PostForm
 	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_base_url") == "yes"}
+	forecast, err := h.forecast(k, p)
+	if err != nil {
+		return err
+	}
+	var mistakes ui.Errors
+	was := partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning)
+	is := partners.EffectiveMode(models.SigningInherit, models.SigningMode(f.mode), h.DefaultSigning)
+	f.confirm, mistakes = confirmMode(k, was, is, forecast.Posts, forecast.Unsigned)
 	return web.Submit(k, web.Form{
+		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),

@@ -51,6 +51,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/staff/{id}/invite", Needs: web.WriteStaff, Handle: h.inviteAgainPage},
 		{Method: post, Path: "/staff/{id}/invite", Needs: web.WriteStaff, Creates: "/staff/{object}", ShownOnce: true, Handle: h.inviteAgain},
 		{Method: post, Path: "/staff/{id}/sessions/{session}/end", Needs: web.WriteStaff, Handle: h.endSession},
+		{Method: get, Path: "/staff/{id}/sessions/end", Needs: web.WriteStaff, Handle: h.endSessionsPage},
 		{Method: post, Path: "/staff/{id}/sessions/end", Needs: web.WriteStaff, Handle: h.endSessions},
 	}
 }

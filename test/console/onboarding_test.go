@@ -245,6 +245,9 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 	p.Axe()
 	p.Click(`input[name="signing"][value="required"]`)
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
+	p.Click(`input[name="confirmed"]`)
+	p.Axe()
+	p.Submit(`form[action$="/signing"] button[type="submit"]`)
 	testkit.Eventually(t, node.Patience, "unsigned posts are rejected",
 		func() bool { return unsigned().Status == http.StatusUnauthorized })
 	if status := postStatus(t, n, who); status != http.StatusOK {
@@ -259,6 +262,8 @@ func conflict(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		t.Fatal(err)
 	}
 	p.Click(`input[name="signing"][value="off"]`)
+	p.Submit(`form[action$="/signing"] button[type="submit"]`)
+	p.Click(`input[name="confirmed"]`)
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main .notice-warn[role=alert]") !== null`)
 	if !browser.Eval[bool](p, `document.querySelector("input[name=signing][value=off]").checked`) {
