@@ -21,7 +21,7 @@ type adjustmentChange struct {
 
 // AdjustmentsAt returns the price adjustments that can have applied to a quote that was issued at the given
 // time, the most likely first. There is more than one if the adjustment was changed within agreementGrace of
-// that time. Earlier adjustments are read from the audit log (decision 81).
+// that time. Earlier adjustments are read from the audit log (decision 78).
 func (s *Service) AdjustmentsAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, issued time.Time,
 ) ([]int, error) {
