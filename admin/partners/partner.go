@@ -78,6 +78,9 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 	}
 	for _, t := range h.partnerTabs() {
 		v.Tabs = append(v.Tabs, ui.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
+		if t.name == tab {
+			v.Shell.Tab = t.label
+		}
 	}
 	if k.MayAt(web.ReadLeads, p.ID) {
 		v.LeadsURL = "/leads?partner=" + v.ID

@@ -82,6 +82,9 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 	}
 	for _, t := range h.draftTabs() {
 		v.Tabs = append(v.Tabs, ui.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
+		if t.name == tab {
+			v.Shell.Tab = t.label
+		}
 	}
 	return v, nil
 }

@@ -112,6 +112,7 @@ func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error
 func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Member) error {
 	switch v.Tab {
 	case "sessions":
+		v.Shell.Tab = "Sessions"
 		sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)
 		if err != nil {
 			return err
@@ -127,6 +128,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 			v.RevokeAll = v.URL + "/sessions/end"
 		}
 	case "audit":
+		v.Shell.Tab = "Audit log"
 		sc, ok := k.ScopeOf(web.ReadAudit)
 		if !ok {
 			v.State.Failed = "Your roles do not allow you to view the audit log."

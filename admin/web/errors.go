@@ -54,7 +54,7 @@ func (k *Request) fail(err error) {
 	v := ui.ErrorView{Shell: k.Shell(""), Status: status}
 	// All error pages with the same status are identical, so that a 404 does not reveal whether
 	// the page exists for other users.
-	v.Shell.Path = "/"
+	v.Shell.Path, v.Shell.HelpURL = "/", documentation+helpPages["/"]
 	for i := range v.Shell.Nav {
 		v.Shell.Nav[i].Current = false
 	}

@@ -49,6 +49,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 		Environment: k.console.Environment,
 		Theme:       theme(k),
 		Path:        k.path(),
+		HelpURL:     k.helpURL(),
 		Now:         k.Now,
 		Assets:      k.console.assets,
 		Crumbs:      above,

@@ -6,11 +6,13 @@ import (
 
 // Shell is the layout data that all pages need.
 type Shell struct {
-	Title       string // the h1, and the start of <title>
+	Title       string // the h1, and part of <title>
+	Tab         string // label of the current tab, the start of <title>, or ""
 	Intro       string // one sentence under the h1, or ""
 	Environment string // "development" or "production"
 	Theme       string // "light", "dark", or "" to follow the system
 	Path        string // URL of this page; the theme form returns to it
+	HelpURL     string // the documentation page about this page
 	Now         time.Time
 	Assets      Assets
 	Nav         []NavItem // areas that the user may see
