@@ -1,11 +1,9 @@
 package partners
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -65,13 +63,9 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.Partners.Accounts(k.R.Context(), p)
-	if err != nil {
-		return err
-	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	n := partners.NewAccount{
-		Identifier: cmp.Or(strings.TrimSpace(f.Get("identifier")), proposedIdentifier(p, all)),
+		Identifier: f.Get("identifier"),
 		Name:       f.Get("name"),
 		Signing:    signing,
 		Sandbox:    f.Get("sandbox") == "yes",

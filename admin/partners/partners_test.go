@@ -33,11 +33,11 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Get(t, "/partners"); p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/partners/new"`) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	created := b.Post(t, "/partners/new", url.Values{
-		"name":    {" North  Road! "}, // the slug is derived from it
-		"signing": {"report_only"},
-		"manager": {"Ben Okafor"},
-	})
+	form := url.Values{"name": {" North  Road! "}, "signing": {"report_only"}, "manager": {"Ben Okafor"}}
+	p := b.Post(t, "/partners/new", form)
+	p.Expect(t, "without a slug", http.StatusUnprocessableEntity, `data-error="slug"`, `value="north-road"`)
+	form.Set("slug", "north-road")
+	created := b.Post(t, "/partners/new", form)
 	if created.Status != http.StatusSeeOther || !strings.HasSuffix(created.Location(), "/onboarding") {
 		t.Fatalf("%d %s", created.Status, created.Text())
 	}
@@ -61,7 +61,7 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Post(t, partner+"/accounts/new", url.Values{"identifier": {"north-road-sandbox"}, "name": {"Sandbox"}, "sandbox": {"yes"}, "signing": {"inherit"}}); p.Location() != path {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	p := step(`action="` + partner + `/approve"`)
+	p = step(`action="` + partner + `/approve"`)
 	if p := b.Post(t, partner+"/approve", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}}); p.Location() != path {
 		t.Fatalf("got %d to %q, want a redirect to %s", p.Status, p.Location(), path)
 	}
@@ -109,7 +109,7 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road"`) {
 		t.Errorf("the form does not propose a partnerId: %s", p.Text())
 	}
-	if p := b.Post(t, partner+"/accounts/new", url.Values{"signing": {"inherit"}, "return": {path}}); p.Location() != path ||
+	if p := b.Post(t, partner+"/accounts/new", url.Values{"identifier": {"north-road"}, "signing": {"inherit"}, "return": {path}}); p.Location() != path ||
 		h.Count(t, "accounts", "identifier = 'north-road' AND is_default") != 1 {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
@@ -123,7 +123,7 @@ func TestOnboarding(t *testing.T) {
 	if !strings.Contains(p.Body, `href="`+path+`"`) {
 		t.Error("the onboarding page cannot be reached before signing is required")
 	}
-	b.Post(t, partner+"/signing", url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"required"}})
+	b.Post(t, partner+"/signing", url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"required"}, "confirmed": {"required"}})
 	states("done", "done", "done", "done", "done", "done")
 	if p := b.Get(t, partner); strings.Contains(p.Body, `href="`+path+`"`) {
 		t.Error("the onboarding page is offered after its last step")

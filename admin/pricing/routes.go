@@ -45,7 +45,6 @@ func (h *Handlers) Routes() []web.Route {
 			Needs:   web.PublishPricing,
 			Creates: "/pricing/drafts/{object}?tab=publish",
 			Form:    "/pricing/versions/{n}/rollback",
-			Saves:   []string{"note"},
 			Handle:  h.rollBack,
 		},
 		{Method: get, Path: "/pricing/compare", Page: "Compare versions", Needs: web.ReadPricing, Handle: h.comparePage},

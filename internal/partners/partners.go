@@ -86,8 +86,7 @@ func (s *Service) newID() (uuid.UUID, time.Time) {
 	return id.New(now), now
 }
 
-// NewPartner contains the values of a new partner. An empty Slug means the slug for the name (see SlugOf). An
-// empty Signing means "default".
+// NewPartner contains the values of a new partner. An empty Signing means "default".
 type NewPartner struct {
 	Slug, Name, LegalName string
 	Manager               string // name of the account manager
@@ -105,9 +104,6 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	}
 	for _, text := range []*string{&n.Slug, &n.Name, &n.LegalName, &n.Manager} {
 		*text = strings.TrimSpace(*text)
-	}
-	if n.Slug == "" {
-		n.Slug = SlugOf(n.Name)
 	}
 	problems := []*apperr.Error{
 		checkSlug(n.Slug), checkName(n.Name, errNoPartnerName), checkLine("legal_name", "legal name", n.LegalName),
