@@ -127,7 +127,7 @@ func (v leadView) print(w io.Writer) error {
 		state += ", sandbox"
 	}
 	rows := [][]any{
-		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"reference", v.Reference}, {"subId", v.SubID}, {"industry", v.Industry},
+		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"status", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"reference", v.Reference}, {"subId", v.SubID}, {"industry", v.Industry},
 		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
 		{"key", v.keyText()},
 	}

@@ -85,7 +85,7 @@ func migrateStatus() *cobra.Command {
 				}
 				rows = append(rows, []any{s.Version, cmp.Or(s.Name, "unknown to this program"), state})
 			}
-			return printTable(c.OutOrStdout(), "VERSION\tMIGRATION\tSTATE", rows)
+			return printTable(c.OutOrStdout(), "VERSION\tMIGRATION\tSTATUS", rows)
 		})
 	}
 	return c

@@ -245,7 +245,7 @@ func secretList() *cobra.Command {
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), views)
 			}
-			return printTable(c.OutOrStdout(), "ID\tSECRET\tSTATE\tEXPIRES\tLABEL", rows)
+			return printTable(c.OutOrStdout(), "ID\tSECRET\tSTATUS\tEXPIRES\tLABEL", rows)
 		})
 	}
 	return c

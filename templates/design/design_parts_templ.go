@@ -136,7 +136,7 @@ func designTables(now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FilterSelect("state", "State", "Any state", []ui.Option{{Value: "a", Label: "Active"}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FilterSelect("state", "Status", "Any status", []ui.Option{{Value: "a", Label: "Active"}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -252,7 +252,7 @@ func designTables(now time.Time) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -431,7 +431,7 @@ func designTables(now time.Time) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -543,7 +543,7 @@ func designTables(now time.Time) templ.Component {
 }
 
 var designColumns = []ui.Column{
-	{Label: "Partner", Sort: ui.Sort{URL: "#tables", Direction: "ascending"}}, {Label: "Secret"}, {Label: "State"},
+	{Label: "Partner", Sort: ui.Sort{URL: "#tables", Direction: "ascending"}}, {Label: "Secret"}, {Label: "Status"},
 	{Label: "Last used", Sort: ui.Sort{URL: "#tables"}}, {Label: "Requests", Number: true}, {Label: "Revoke", NoLabel: true},
 }
 

@@ -42,7 +42,7 @@ type Facts struct {
 	ReplacedBy string
 }
 
-var columns = []ui.Column{{Label: "Text"}, {Label: "Partner"}, {Label: "First used"}, {Label: "Used by"}, {Label: "State"}}
+var columns = []ui.Column{{Label: "Text"}, {Label: "Partner"}, {Label: "First used"}, {Label: "Used by"}, {Label: "Status"}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -421,7 +421,7 @@ func row(r Row, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -34,7 +34,7 @@ type Row struct {
 	Status     ui.JobStatus
 }
 
-var jobColumns = []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Requested"}, {Label: "Ended"}, {Label: "Cancel", NoLabel: true}}
+var jobColumns = []ui.Column{{Label: "Job"}, {Label: "Status"}, {Label: "Requested"}, {Label: "Ended"}, {Label: "Cancel", NoLabel: true}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -310,7 +310,7 @@ func Line(r Row, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -46,7 +46,7 @@ type Row struct {
 	Reference, SubID  string
 }
 
-var leadColumns = []ui.Column{{Label: "Lead"}, {Label: "Received"}, {Label: "Partner"}, {Label: "Industry"}, {Label: "Country"}, {Label: "Price", Number: true}, {Label: "State"}}
+var leadColumns = []ui.Column{{Label: "Lead"}, {Label: "Received"}, {Label: "Partner"}, {Label: "Industry"}, {Label: "Country"}, {Label: "Price", Number: true}, {Label: "Status"}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -135,7 +135,7 @@ func List(v ListView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSelect("state", "State", "Any state", v.States).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("state", "Status", "Any status", v.States).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -741,7 +741,7 @@ func leadRow(r Row, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

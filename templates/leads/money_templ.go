@@ -67,7 +67,7 @@ type Quote struct {
 }
 
 var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "Time (UTC)"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
-var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Requested"}, {Label: "Reason"}, {Label: "State"}}
+var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Requested"}, {Label: "Reason"}, {Label: "Status"}}
 
 func leadMoney(m Money, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -643,7 +643,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -39,7 +39,7 @@ type AdjustmentRow struct {
 
 var adjustmentColumns = []ui.Column{
 	{Label: "Adjustment and lead"},
-	{Label: "State"},
+	{Label: "Status"},
 	{Label: "Partner and account"},
 	{Label: "Requested"},
 	{Label: "Amount", Number: true},
@@ -94,7 +94,7 @@ func Adjustments(v AdjustmentsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.FilterSelect("state", "State", "Any state", v.States).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("state", "Status", "Any status", v.States).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -320,7 +320,7 @@ func adjustmentRow(a AdjustmentRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -38,7 +38,7 @@ type ReturnRow struct {
 	RequestedAt time.Time
 }
 
-var returnColumns = []ui.Column{{Label: "Return and lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
+var returnColumns = []ui.Column{{Label: "Return and lead"}, {Label: "Status"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
 
 func Returns(v ReturnsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -85,7 +85,7 @@ func Returns(v ReturnsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.FilterSelect("state", "State", "Any state", v.States).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("state", "Status", "Any status", v.States).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -352,7 +352,7 @@ func returnRow(r ReturnRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -36,7 +36,7 @@ type RunRow struct {
 	Total         money.Amount
 }
 
-var runColumns = []ui.Column{{Label: "Run"}, {Label: "State"}, {Label: "Cutoff (UTC)"}, {Label: "Prepared by"}, {Label: "Accounts", Number: true}, {Label: "Total", Number: true}}
+var runColumns = []ui.Column{{Label: "Run"}, {Label: "Status"}, {Label: "Cutoff (UTC)"}, {Label: "Prepared by"}, {Label: "Accounts", Number: true}, {Label: "Total", Number: true}}
 
 func Runs(v RunsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -300,7 +300,7 @@ func runRow(r RunRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -545,12 +545,12 @@ func runState(word string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case "prepared":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for approval").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "approved":
-			templ_7745c5c3_Err = ui.Status("info", word, "waiting for payment").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

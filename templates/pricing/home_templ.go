@@ -37,7 +37,7 @@ type DraftRow struct {
 	Edits              int64
 }
 
-var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "State"}, {Label: "Created"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
+var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "Status"}, {Label: "Created"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
 
 func Home(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -503,7 +503,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

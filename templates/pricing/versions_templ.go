@@ -32,7 +32,7 @@ type VersionRow struct {
 	CompareURL                  string // comparison with the previous version, empty for the first
 }
 
-var versionColumns = []ui.Column{{Label: "Version"}, {Label: "State"}, {Label: "Effective from"}, {Label: "Author"}, {Label: "Note"}, {Label: "Compare", NoLabel: true}}
+var versionColumns = []ui.Column{{Label: "Version"}, {Label: "Status"}, {Label: "Effective from"}, {Label: "Author"}, {Label: "Note"}, {Label: "Compare", NoLabel: true}}
 
 func Versions(v VersionsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -254,7 +254,7 @@ func versionRow(r VersionRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -702,7 +702,7 @@ func versionFacts(v VersionView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

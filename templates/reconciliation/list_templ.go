@@ -50,7 +50,7 @@ func (f FindingCount) text(last bool) string {
 	return text + ", "
 }
 
-var reconciliationColumns = []ui.Column{{Label: "File"}, {Label: "Partner"}, {Label: "Rows", Number: true}, {Label: "Findings"}, {Label: "State"}, {Label: "Created"}}
+var reconciliationColumns = []ui.Column{{Label: "File"}, {Label: "Partner"}, {Label: "Rows", Number: true}, {Label: "Findings"}, {Label: "Status"}, {Label: "Created"}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -105,7 +105,7 @@ func List(v ListView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSelect("state", "State", "Any state", v.States).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("state", "Status", "Any status", v.States).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -431,7 +431,7 @@ func reconciliationRow(r Row, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -48,7 +48,7 @@ type Row struct {
 // State is the state of a request: "open", "overdue", "erasing", "to_notify" or the outcome. Label describes it.
 type State struct{ Code, Label string }
 
-var columns = []ui.Column{{Label: "Request"}, {Label: "State"}, {Label: "Kind"}, {Label: "Leads", Number: true}, {Label: "Received"}, {Label: "Due"}}
+var columns = []ui.Column{{Label: "Request"}, {Label: "Status"}, {Label: "Kind"}, {Label: "Leads", Number: true}, {Label: "Received"}, {Label: "Due"}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -139,7 +139,7 @@ func List(v ListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Choice("State", v.States).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Choice("Status", v.States).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -493,7 +493,7 @@ func row(r Row, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -35,7 +35,7 @@ type Hold struct {
 	ReleaseURL string // "" if the hold was released, or if the user may not release it
 }
 
-var holdColumns = []ui.Column{{Label: "Lead"}, {Label: "Applies to"}, {Label: "Reason"}, {Label: "Placed"}, {Label: "State"}, {Label: "Release", NoLabel: true}}
+var holdColumns = []ui.Column{{Label: "Lead"}, {Label: "Applies to"}, {Label: "Reason"}, {Label: "Placed"}, {Label: "Status"}, {Label: "Release", NoLabel: true}}
 
 func Holds(v HoldsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -419,7 +419,7 @@ func holdRow(h Hold, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("State").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
