@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -217,11 +218,13 @@ func TestFormsAreRestored(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	partner := web.PartnerURL(c.Harbour.ID)
+	c.Publish(t, "Dearer", admintest.PlumbersIn("IE", money.EUR, 5000))
 	card, err := c.PricingManagerPrices().CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	draft := web.DraftURL(card.ID)
+	const rollback = "/pricing/versions/1/rollback"
 	if p := c.SignedInAs(t, models.AccountManager).Post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.Status != http.StatusOK {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
@@ -265,6 +268,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/partners/{id}/secrets/new":                {models.AccountManager, partner + "/secrets/new", partner + "/secrets/new"},
 		"/partners/{id}/secrets/rotate":             {models.AccountManager, partner + "/secrets/rotate", partner + "/secrets/rotate"},
 		"/partners/{id}/secrets/{secret}/expire":    {models.AccountManager, secret, secret},
+		"/pricing/versions/{n}/rollback":            {models.PricingManager, rollback, rollback},
 		"/pricing/drafts/new":                       {models.PricingManager, "/pricing/drafts/new", "/pricing/drafts/new"},
 		"/pricing/drafts/{id}/title":                {models.PricingManager, draft + "/title", draft + "/title"},
 		"/pricing/drafts/{id}/rules/new":            {models.PricingManager, draft + "/rules/new", draft + "/rules/new"},

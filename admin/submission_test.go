@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	payoutsview "github.com/pingpost/pingpost/templates/payouts"
@@ -30,7 +32,8 @@ type creatingForm struct {
 	path   string
 	values url.Values
 	count  string
-	unique bool // the same values cannot be submitted twice
+	again  string // prefix of the URL that the second submission redirects to, if it is not that of the first
+	unique bool   // the same values cannot be submitted twice
 }
 
 // creatingForms returns all forms that create objects, by route, and a client for each role that
@@ -39,6 +42,7 @@ func creatingForms(
 	t *testing.T, c *admintest.ConsoleWithLedger,
 ) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
 	t.Helper()
+	c.Publish(t, "Dearer", admintest.PlumbersIn("IE", money.EUR, 5000))
 	card, err := c.PricingManagerPrices().CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +135,14 @@ func creatingForms(
 			path:   partner + "/secrets/rotate",
 			values: url.Values{"label": {"third"}, "overlap": {"24h"}, "force": {"yes"}},
 			count:  `SELECT count(*) FROM signing_secrets WHERE label = 'third'`,
+		},
+		"/pricing/versions/{n}/rollback": {
+			role:   models.PricingManager,
+			path:   "/pricing/versions/1/rollback",
+			values: url.Values{"version": {"2"}, "note": {"Back"}},
+			again:  "/pricing/drafts/rc_",
+			count:  `SELECT count(*) FROM rate_cards WHERE copied_from = 1`,
+			unique: true,
 		},
 		"/pricing/drafts/new": {
 			role:   models.PricingManager,
@@ -258,7 +270,7 @@ func TestFormCreatesOnce(t *testing.T) {
 			t.Errorf("%s redirects to %s: got %d %s", r.Path, second.Location(), p.Status, p.Text())
 		}
 		if first.Status == http.StatusSeeOther &&
-			!strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
+			!strings.HasPrefix(second.Location(), cmp.Or(f.again, strings.TrimSuffix(first.Location(), "/onboarding"))) {
 			t.Errorf("%s redirects to %q, then to %q", r.Path, first.Location(), second.Location())
 		}
 		// With a new key, the form creates another object.

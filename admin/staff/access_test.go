@@ -28,13 +28,13 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 	harbour := h.AddPartner(t, "harbour-leads")
 	roles := map[models.Role][]string{ // permissions that the role grants for one partner
 		models.AccountManager: {"overview, read", "partners, read", "partners, write", "secrets, write", "leads, read",
-			"leads, find", "pricing, read", "audit, read"},
+			"leads, find", "leads, export", "pricing, read", "audit, read"},
 		models.PricingManager: {"overview, read", "partners, read", "pricing, read", "leads, read", "audit, read"},
-		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, reveal", "leads, evidence", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
+		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, export", "leads, reveal", "leads, evidence", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
 			"reconciliation, read", "reconciliation, write", "audit, read"},
 		models.Privacy: {"overview, read", "leads, read", "leads, find", "leads, reveal", "leads, erase", "leads, evidence", "leads, hold",
 			"disclosures, read", "disclosures, replace", "notes, read", "notes, find", "notes, redact"},
-		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, evidence", "disclosures, read", "notes, read", "notes, find", "pricing, read",
+		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "leads, export", "leads, evidence", "disclosures, read", "notes, read", "notes, find", "pricing, read",
 			"payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
 	}
 	for role := range roles {

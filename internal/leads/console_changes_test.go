@@ -17,9 +17,10 @@ import (
 // partnerReads are the methods of partners.Service that write no audit events, so that CheckDuring cannot
 // hold their transactions open. All other methods are in partnerChanges.
 var partnerReads = []string{
-	"Accounts", "By", "ByIDs", "ByLink", "ExpiringBefore", "Find", "FindAccount", "FindSecret", "LastActive", "LeadsToday", "Link", "List",
-	"LoadDirectory", "Managers", "Page", "Pending", "PriceProposal", "PriceProposals", "Pricing", "RequireApproval", "Reseal",
-	"Resolve", "ResolveAccount", "SealUses", "Search", "SecretEnd", "Secrets", "SharedAddresses", "WithPolicy",
+	"Accounts", "AccountsByIDs", "AdjustmentsAt", "By", "ByIDs", "ByLink", "ExpiringBefore", "Find", "FindAccount", "FindSecret",
+	"LastActive", "LeadsToday", "Link", "List", "LoadDirectory", "Managers", "MostRejected", "Page", "Pending", "PriceProposal",
+	"PriceProposals", "Pricing", "RequireApproval", "Reseal", "Resolve", "ResolveAccount", "Revokers", "SealUses", "Search",
+	"SecretEnd", "Secrets", "SecretsByIDs", "SharedAddresses", "WithPolicy",
 }
 
 // partnerChanges returns a call of each method of partners.Service that writes an audit event, by the name of
