@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -67,6 +68,10 @@ func TestAdjustments(t *testing.T) {
 	e := entries[0]
 	if e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.CreatedBy != tr.dmitri.who.Name {
 		t.Errorf("got %+v", e)
+	}
+	const amount = `SELECT after->>'amount' FROM audit_events WHERE action = 'ledger.adjust'`
+	if got := testkit.Value[string](t, tr.DB, amount); got != "-1.20 GBP" {
+		t.Errorf("the audit log contains the amount %q, want -1.20 GBP", got)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)
 	rejected(t, "the same adjustment again", err, apperr.Conflict, "adjusted")

@@ -225,12 +225,11 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 		Object: RunID(r.ID),
 		Before: map[string]any{"state": r.State},
 		After: map[string]any{
-			"state":    state,
-			"currency": r.Currency,
-			"payouts":  sum.Payouts,
-			"held":     sum.Held,
-			"total":    sum.Total,
-			"entries":  sum.Entries,
+			"state":   state,
+			"payouts": sum.Payouts,
+			"held":    sum.Held,
+			"total":   amountText(sum.Total, r.Currency),
+			"entries": sum.Entries,
 		},
 		Reason: why,
 	})

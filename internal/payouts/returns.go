@@ -242,9 +242,8 @@ func (s *Service) decide(
 		}[state]
 		return s.auditChange(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{
-				"lead":     id.Format(id.Lead, r.LeadID),
-				"amount":   r.AmountMinor,
-				"currency": r.Currency,
+				"lead":   id.Format(id.Lead, r.LeadID),
+				"amount": amountText(r.AmountMinor, r.Currency),
 			}, "")
 	})
 }
