@@ -193,7 +193,7 @@ func (c pastedCheck) outerErrors() map[intake.Check]*apperr.Error {
 
 // explain adds details to the result of a check.
 func (c pastedCheck) explain(k *web.Request, check intake.Check, err *apperr.Error, made bool, row *view.CheckRow) {
-	switch check {
+	switch check { //nolint:exhaustive // the other checks need no details
 	case intake.CheckBody:
 		if c.length >= 0 && len(c.body) != c.length {
 			row.Notes = append(row.Notes, fmt.Sprintf(

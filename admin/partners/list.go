@@ -44,8 +44,8 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		return err
 	}
 	filters := []string{"q", "status", "manager", "signing"}
-	sort := func(column string, first bool) ui.Sort {
-		return web.SortLink("/partners", q, filters, column, first)
+	sort := func(column string) ui.Sort {
+		return web.SortLink("/partners", q, filters, column, false)
 	}
 	v := view.PartnersView{
 		Shell:     k.Shell("Partners"),
@@ -53,12 +53,12 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		Statuses:  web.SelectOption(partnerStatuses, q.Get("status")),
 		Managers:  web.SelectOption(web.Labels(managers), q.Get("manager")),
 		Modes:     web.SelectOption(h.modes(k, models.SigningDefault), q.Get("signing")),
-		SortName:  sort("name", false),
-		SortLeads: sort("leads", false),
-		SortSeen:  sort("seen", false),
+		SortName:  sort("name"),
+		SortLeads: sort("leads"),
+		SortSeen:  sort("seen"),
 		// The first click shows the most rejected posts first.
 		SortRejected: web.DescendingSortLink("/partners", q, filters, "rejected"),
-		SortAccepted: sort("accepted", false),
+		SortAccepted: sort("accepted"),
 		RequestsURL:  requestsPath,
 		AsOf:         found.AsOf,
 		State:        ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"},

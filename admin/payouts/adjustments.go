@@ -20,7 +20,7 @@ var adjustmentStates = []ui.Option{
 
 func (h *Handlers) adjustmentsPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	partner, err := h.partnerNamed(k, q, "partner")
+	partner, err := h.partnerNamed(k, q)
 	if err != nil {
 		return err
 	}

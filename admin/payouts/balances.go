@@ -32,7 +32,7 @@ var (
 
 // balanceFilter reads the filter from a URL. A value that is not valid matches no balances.
 func (h *Handlers) balanceFilter(k *web.Request, q url.Values) (f payouts.BalanceFilter, err error) {
-	p, err := h.partnerNamed(k, q, "partner")
+	p, err := h.partnerNamed(k, q)
 	f.Partner, f.Sign = p.ID, payouts.BalanceSign(web.SearchText(q, "balance"))
 	if code := web.SearchText(q, "currency"); code != "" {
 		var invalid error

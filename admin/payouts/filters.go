@@ -16,12 +16,12 @@ import (
 
 // partnerNamed finds the partner that was entered in a filter. If no partner matches, or several do, partnerNamed
 // adds a notice to the page and returns a partner with the id uuid.Max, which matches no rows.
-func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
-	text := strings.TrimSpace(q.Get(name))
+func (h *Handlers) partnerNamed(k *web.Request, q url.Values) (models.Partner, error) {
+	text := strings.TrimSpace(q.Get("partner"))
 	if text == "" {
 		return models.Partner{}, nil
 	}
-	p, problem, err := web.FindPartner(k, k.Scope, name, text)
+	p, problem, err := web.FindPartner(k, k.Scope, "partner", text)
 	if problem != nil {
 		k.Notices = append(k.Notices, *problem)
 		return models.Partner{ID: uuid.Max}, nil

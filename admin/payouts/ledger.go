@@ -49,7 +49,7 @@ func (f ledgerSelection) invalid() bool {
 
 // ledgerFilter reads the filter from a URL or a form. A value that is not valid matches no entries.
 func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
-	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
+	if f.partner, err = h.partnerNamed(k, q); err != nil {
 		return f, err
 	}
 	f.Partner, f.Lead, f.Run = f.partner.ID, leadFilter(q, "lead"), idFilter(q, "run", id.Payout)

@@ -21,7 +21,7 @@ var returnStates = []ui.Option{
 
 func (h *Handlers) returnsPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	partner, err := h.partnerNamed(k, q, "partner")
+	partner, err := h.partnerNamed(k, q)
 	if err != nil {
 		return err
 	}

@@ -141,23 +141,20 @@ func namesOf(k *Request, events []models.AuditEvent) (names auditNames, err erro
 	return names, err
 }
 
-// of returns the name of an event's object, or of the partner that it belongs to.
-func (n auditNames) of(k *Request, e models.AuditEvent) ui.Link {
+// of returns the name of an event's object, or of the partner that it belongs to, or "".
+func (n auditNames) of(e models.AuditEvent) string {
 	if partner, ok := n.partners[partnerOf(e)]; ok {
-		if e.ObjectKind == "partner" {
-			return ui.Link{Label: partner.Name}
-		}
-		return PartnerLink(k, partner.ID, partner.Name)
+		return partner.Name
 	}
 	if object, err := id.Parse(id.RateCard, e.ObjectID); err == nil {
 		if card, ok := n.cards[object]; ok && card.Version > 0 {
-			return ui.Link{Label: VersionName(card.Version)}
+			return VersionName(card.Version)
 		} else if ok {
-			return ui.Link{Label: DraftName(card)}
+			return DraftName(card)
 		}
 	}
 	if object, err := id.Parse(id.Staff, e.ObjectID); err == nil {
-		return ui.Link{Label: n.staff[object].Email}
+		return n.staff[object].Email
 	}
-	return ui.Link{}
+	return ""
 }

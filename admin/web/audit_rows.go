@@ -29,7 +29,7 @@ func AuditRows(k *Request, events []models.AuditEvent) ([]ui.AuditRow, error) {
 			Action:    actionLabel(e.Action),
 			Code:      e.Action,
 			Object:    e.ObjectID,
-			Name:      names.of(k, e),
+			Name:      names.of(e),
 			Outcome:   string(e.Outcome),
 			Reason:    e.Reason,
 			RequestID: e.RequestID,

@@ -62,7 +62,8 @@ func (c *Checker) Check(ctx context.Context, sc scope.Scope, req PostRequest) (C
 	if err := out.checkTransaction(ctx, in, a); err != nil {
 		return out, err
 	}
-	return out, out.respond(ctx, in, req, d, a.start)
+	err = out.respond(ctx, in, req, d, a.start)
+	return out, err
 }
 
 // respond finds out what the endpoint would respond.
@@ -84,7 +85,7 @@ func (c *CheckedPost) respond(
 		Endpoint: EndpointPost, Outcome: c.Err.Reason, Code: c.Err.PublicCode,
 		Signed: p.owner.secret != nil, Owned: p.owner.account != nil,
 	}.FailedCheck()
-	return nil
+	return nil //nolint:nilerr // the error is the result of the check
 }
 
 func (c *CheckedPost) set(check Check, err error) { c.Failed[check] = apperr.As(err) }

@@ -123,7 +123,7 @@ func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 		Reason:  "A round sum",
 	})
 	if err == nil {
-		fay := b.Options.Payouts.By(audit.Actor{Staff: uuid.New(), Name: "fay@example.com"})
+		fay := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Administrator].ID, Name: "fay@example.com"})
 		err = fay.ApproveAdjustment(t.Context(), scope.System, adjustment)
 	}
 	if err != nil {
