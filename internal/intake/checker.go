@@ -85,7 +85,7 @@ func (c *CheckedPost) respond(
 		Endpoint: EndpointPost, Outcome: c.Err.Reason, Code: c.Err.PublicCode,
 		Signed: p.owner.secret != nil, Owned: p.owner.account != nil,
 	}.FailedCheck()
-	return nil //nolint:nilerr // the error is the result of the check
+	return nil
 }
 
 func (c *CheckedPost) set(check Check, err error) { c.Failed[check] = apperr.As(err) }
@@ -99,7 +99,7 @@ func (c *CheckedPost) checkSender(ctx context.Context, in *Intake, p post) (a au
 	verifiable := c.checkHeaders(&p, err)
 	a = authenticated{post: p}
 	if noBase {
-		return a, nil
+		return a, nil //nolint:nilerr // the error is a result of the check
 	}
 	who, err := in.findOwner(ctx, p)
 	a.owner = who
