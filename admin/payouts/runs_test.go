@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	payout("prepared")
 	p = c.Get(t, at)
 	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`,
-		`data-state="below_minimum"`, `data-state="pays"`, "waiting for approval", "finance@example.com")
+		`data-state="below_minimum"`, `data-state="pays"`, `data-state="prepared"`, "finance@example.com")
 	if strings.Contains(p.Body, at+"/approve") {
 		t.Errorf("the preparer's page has the approval form: %s", p.Text())
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func (k *Request) fail(err error) {
 	if status < http.StatusInternalServerError && errors.Unwrap(f) != nil {
 		k.console.Log.Error("page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	}
+	k.Notices = slices.DeleteFunc(k.Notices, func(n Notice) bool { return n.Code == savedCode })
 	v := ui.ErrorView{Shell: k.Shell(""), Status: status}
 	// All error pages with the same status are identical, so that a 404 does not reveal whether
 	// the page exists for other users.

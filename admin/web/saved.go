@@ -17,6 +17,9 @@ const maxRequestID = len("rq_") + 26
 // savedSeconds is how long the notice waits for the next page.
 const savedSeconds = 60
 
+// savedCode is the code of the notice. Error pages do not show it.
+const savedCode = "saved"
+
 // savedTexts are the notices for the actions of forms. Actions without a notice show their result in another way.
 var savedTexts = map[string]string{ //nolint:gosec // labels of actions, no credentials
 	"account.change":                 "Account saved",
@@ -119,7 +122,7 @@ func (k *Request) showSaved() error {
 	}
 	for _, e := range events {
 		if text, ok := savedTexts[e.Action]; ok {
-			k.Notices = append(k.Notices, Notice{Kind: "good", Code: "saved", Text: text + savedChanges(e) + "."})
+			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text + savedChanges(e) + "."})
 			return nil
 		}
 	}
