@@ -107,20 +107,9 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 // auditFilters are the names of the filters in URLs.
 var auditFilters = []string{"person", "action", "kind", "object", "outcome", "from", "to"}
 
-// filterQuery returns the filters in a query, without the page.
-func filterQuery(q url.Values) url.Values {
-	filters := url.Values{}
-	for _, name := range auditFilters {
-		if value := q.Get(name); value != "" {
-			filters.Set(name, value)
-		}
-	}
-	return filters
-}
-
 // withFilters returns a URL with the filters in a query.
 func withFilters(path string, q url.Values) string {
-	if filters := filterQuery(q); len(filters) > 0 {
+	if filters := web.SetFilters(q, auditFilters); len(filters) > 0 {
 		path += "?" + filters.Encode()
 	}
 	return path

@@ -53,7 +53,7 @@ func describe(k *web.Request) map[string]any {
 	if searchText(k) != "" {
 		filters["text"] = true
 	}
-	for name, values := range filterQuery(k.R.URL.Query()) {
+	for name, values := range web.SetFilters(k.R.URL.Query(), auditFilters) {
 		switch name {
 		case "person", "object":
 			filters[name] = true

@@ -15,7 +15,8 @@ import (
 var (
 	errNothingTyped = apperr.New(apperr.Invalid, "value", "Enter an ID, email address, phone number or reference.")
 	errNoLead       = apperr.New(apperr.Invalid, "no_lead",
-		"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
+		"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId "+
+			"with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
 )
 
 // isID matches texts with the prefix of an ID.

@@ -37,7 +37,9 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	return h.showLeads(k, http.StatusOK, q, query, mistakes)
 }
 
-func (h *Handlers) showLeads(k *web.Request, status int, q url.Values, query leads.Query, mistakes []web.Notice) (err error) {
+func (h *Handlers) showLeads(
+	k *web.Request, status int, q url.Values, query leads.Query, mistakes []web.Notice,
+) (err error) {
 	var found leads.Page
 	var totals leads.Totals
 	if len(mistakes) == 0 { // without a valid partner, the query would match all partners
@@ -96,14 +98,8 @@ func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, to
 	if !k.May(web.ExportLeads) || totals.Count == 0 && !totals.More {
 		return
 	}
-	filter := url.Values{}
-	for _, name := range filters {
-		if value := q.Get(name); value != "" {
-			filter.Set(name, value)
-		}
-	}
 	v.CSV = &ui.Download{
-		URL: "/leads.csv?" + filter.Encode(), Label: "Export CSV", Holds: v.Pager.Count + ", without personal data",
+		URL: "/leads.csv?" + web.SetFilters(q, filters).Encode(), Label: "Export CSV", Holds: v.Pager.Count + ", without personal data",
 	}
 }
 

@@ -34,7 +34,11 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 		"exclusions": "Exclusions",
 	}
 	for _, c := range waiting.Changes(own) {
-		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: cmp.Or(c.Before, "none"), After: cmp.Or(c.After, "none")})
+		v.Changes = append(v.Changes, ui.Change{
+			Name:   labels[c.Field],
+			Before: cmp.Or(c.Before, "none"),
+			After:  cmp.Or(c.After, "none"),
+		})
 	}
 	return v, nil
 }

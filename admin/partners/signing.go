@@ -97,7 +97,9 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 
 // confirmMode checks that the user has confirmed a change of the effective signing mode to off or required. It returns
 // the option that confirms it, or none if no confirmation is necessary. The numbers are the posts of the last 24 hours.
-func confirmMode(k *web.Request, was, is models.SigningMode, posts, unsigned int64) (confirm []ui.Option, mistakes ui.Errors) {
+func confirmMode(
+	k *web.Request, was, is models.SigningMode, posts, unsigned int64,
+) (confirm []ui.Option, mistakes ui.Errors) {
 	var impact string
 	switch {
 	case was == is:

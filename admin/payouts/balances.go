@@ -81,23 +81,12 @@ func (h *Handlers) balancesPage(k *web.Request) error {
 	}
 	if k.May(web.ExportPayouts) && len(all) > 0 {
 		v.Export = ui.Download{
-			URL:   "/payouts/balances.csv?" + setFilters(q, BalanceFilters).Encode(),
+			URL:   "/payouts/balances.csv?" + web.SetFilters(q, BalanceFilters).Encode(),
 			Label: "Export CSV",
 			Holds: "The file contains " + v.Pager.Count + " and no personal data.",
 		}
 	}
 	return k.Show(http.StatusOK, view.Balances(v))
-}
-
-// setFilters returns the filters that are set in a URL.
-func setFilters(q url.Values, names []string) url.Values {
-	filter := url.Values{}
-	for _, name := range names {
-		if value := q.Get(name); value != "" {
-			filter.Set(name, value)
-		}
-	}
-	return filter
 }
 
 // balanceColumns are the columns of balances.csv. Amounts are in major units, signed as in the ledger.

@@ -22,7 +22,7 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
 	}
-	filter := setFilters(q, LedgerFilters)
+	filter := web.SetFilters(q, LedgerFilters)
 	for _, name := range LedgerFilters {
 		if value := filter.Get(name); value != "" {
 			e.Prepare = append(e.Prepare, ui.Hidden{Name: name, Value: web.Short(value)})

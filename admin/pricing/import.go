@@ -296,7 +296,9 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 }
 
 // baseChanges returns the old and the new base price of each changed target, with the amounts that it inherits.
-func (h *Handlers) baseChanges(sheet *ratecard.ExaminedCard, changes []ratecard.BaseChange) (all []view.CellChange, err error) {
+func (h *Handlers) baseChanges(
+	sheet *ratecard.ExaminedCard, changes []ratecard.BaseChange,
+) (all []view.CellChange, err error) {
 	table, err := h.Prices.PreviewBases(sheet, changes)
 	if err != nil {
 		return nil, err

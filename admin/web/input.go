@@ -65,6 +65,17 @@ func IsFiltered(q url.Values, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })
 }
 
+// SetFilters returns the named filters that have a value in the query.
+func SetFilters(q url.Values, names []string) url.Values {
+	filters := url.Values{}
+	for _, name := range names {
+		if value := q.Get(name); value != "" {
+			filters.Set(name, value)
+		}
+	}
+	return filters
+}
+
 // Short returns the first 300 characters of user input, so that a page can show it again.
 func Short(text string) string {
 	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd"))

@@ -31,7 +31,8 @@ func RangeFilter(name string, days int, now time.Time) (options []ui.Option, sin
 	for _, one := range ranges {
 		kept := one.Step*time.Duration(one.Steps) <= time.Duration(days)*24*time.Hour
 		if kept {
-			options = append(options, ui.Option{Value: one.name, Label: ui.Sentence(strings.TrimPrefix(one.Words, "in the "))})
+			label := ui.Sentence(strings.TrimPrefix(one.Words, "in the "))
+			options = append(options, ui.Option{Value: one.name, Label: label})
 		}
 		if one.name == name && len(options) > 0 {
 			options[len(options)-1].Selected = true

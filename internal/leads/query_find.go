@@ -92,7 +92,9 @@ func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
 // code, or is written as it is dialled in one of the given countries, which are two-letter codes.
 // FindPhone also searches for the digits as typed, because numbers that are not valid in their country are
 // stored as sent.
-func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number string, countries ...string) (SearchResult, error) {
+func (o *Reader) FindPhone(
+	ctx context.Context, sc scope.Scope, number string, countries ...string,
+) (SearchResult, error) {
 	digests, err := o.phoneDigests(number, countries...)
 	if err != nil {
 		return SearchResult{}, err

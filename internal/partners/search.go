@@ -65,7 +65,9 @@ const maxCandidates = 20
 // account's name. If several partners match, Resolve returns them as candidates, and no partner.
 //
 // Errors: NotFound if no partner matches.
-func (s *Service) Resolve(ctx context.Context, sc scope.Scope, text string) (p models.Partner, candidates []Match, err error) {
+func (s *Service) Resolve(
+	ctx context.Context, sc scope.Scope, text string,
+) (p models.Partner, candidates []Match, err error) {
 	text = strings.TrimSpace(text)
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return p, nil, errNoPartner

@@ -337,6 +337,7 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"edit": last.Summary, "changed_rules": last.Rules})
+		after := map[string]any{"edit": last.Summary, "changed_rules": last.Rules}
+		return s.auditChange(tx, "pricing.undo", had, nil, after)
 	})
 }
