@@ -220,6 +220,33 @@ func (p *Page) CheckNoOverflow() {
 	}
 }
 
+// CheckBaselines fails the test if the text of a status badge is not on the baseline of the heading beside it.
+func (p *Page) CheckBaselines() {
+	p.t.Helper()
+	crooked := Eval[string](p, `(() => {
+		const baseline = (element) => {
+			const mark = document.createElement("span");
+			mark.style.cssText = "display: inline-block; width: 0; height: 0";
+			element.append(mark);
+			const at = mark.getBoundingClientRect().bottom;
+			mark.remove();
+			return at;
+		};
+		return [...document.querySelectorAll(".section-head, .path summary")].map((head) => {
+			const title = head.querySelector("h1, h2, h3"), badge = head.querySelector(".status");
+			if (!title || !badge || !title.checkVisibility()) return "";
+			const text = document.createElement("span");
+			text.append(...[...badge.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE));
+			badge.append(text);
+			const apart = baseline(text) - baseline(title);
+			return apart === 0 || Math.abs(apart) > 12 ? "" : title.textContent.trim() + ": " + apart + " px";
+		}).filter(Boolean).join(", ");
+	})()`)
+	if crooked != "" {
+		p.t.Errorf("%s: badges are not on the baseline of their headings: %s", p.name, crooked)
+	}
+}
+
 // Screenshot saves a screenshot of the whole page as a PNG file.
 func (p *Page) Screenshot(file string) {
 	p.t.Helper()

@@ -317,6 +317,7 @@ func check(p *browser.Page, name string) {
 		if one.axe != nil {
 			one.axe(p)
 			p.CheckNoOverflow()
+			p.CheckBaselines()
 		}
 		if folder != "" && one.name != "narrow-dark" {
 			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
