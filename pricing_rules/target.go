@@ -1,5 +1,7 @@
 package pricingrules
 
+import "github.com/pingpost/pingpost/internal/money"
+
 // Target is the selector of a rule. A field that is "" matches everything.
 type Target struct{ Industry, Category, Country, Urgency string }
 
@@ -26,22 +28,41 @@ type Base struct {
 // from the most specific rule that applies to the target. A target has no base price if it does not
 // name a market, or if any of its names is unknown.
 func (t *Table) BaseOf(target Target) Base {
-	s, unknown, ok := t.index.selector(Rule{}.For(target))
-	if !ok || len(unknown) > 0 || s.market == anything {
+	currency, rule, direct := t.amountOf(target, func(e *effects) [money.AUD + 1]int32 { return e.base })
+	if rule == 0 {
 		return Base{Rule: -1}
 	}
-	currency := t.currencies[s.market-1]
+	return Base{Minor: t.rule(rule).Base[currency], Rule: int(rule) - 1, Direct: direct}
+}
+
+// CeilingOf returns the ceiling of a target in minor units of the currency of the target's market, or 0 if it has
+// none. Like a base price, the ceiling comes from the most specific rule that applies to the target.
+func (t *Table) CeilingOf(target Target) int64 {
+	currency, rule, _ := t.amountOf(target, func(e *effects) [money.AUD + 1]int32 { return e.ceiling })
+	return t.rule(rule).Ceiling[currency]
+}
+
+// amountOf returns the most specific rule that sets an amount for a target, and the currency of the target's market.
+// The rule is its index plus one, or 0 if there is none. If direct is true, the rule has exactly this target.
+func (t *Table) amountOf(
+	target Target, amounts func(*effects) [money.AUD + 1]int32,
+) (currency money.Currency, rule int32, direct bool) {
+	s, unknown, ok := t.index.selector(Rule{}.For(target))
+	if !ok || len(unknown) > 0 || s.market == anything {
+		return 0, 0, false
+	}
+	currency = t.currencies[s.market-1]
 	for _, scope := range t.index.broader(s.scope) {
 		for _, market := range [...]int{s.market, anything} {
 			for _, class := range [...]int{s.class, anything} {
 				at := selector{scope, market, class}
-				if rule := t.index.at(at).base[currency]; rule != 0 {
-					return Base{Minor: t.rule(rule).Base[currency], Rule: int(rule) - 1, Direct: at == s}
+				if rule := amounts(t.index.at(at))[currency]; rule != 0 {
+					return currency, rule, at == s
 				}
 			}
 		}
 	}
-	return Base{Rule: -1}
+	return currency, 0, false
 }
 
 // The method broader returns the given scope, followed by the scopes that contain it, from the most to

@@ -28,8 +28,10 @@ func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
 	return list
 }
 
-// inherits computes BaseOf by checking every rule.
-func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) Base {
+// inherits computes BaseOf by checking every rule. With amountsOf, it does the same for another amount of a rule.
+func inherits(
+	card Card, tax *Taxonomy, target Target, currency money.Currency, amountsOf func(Rule) Amounts,
+) Base {
 	category := target.Category
 	if i, ok := tax.BySlug(target.Industry); ok {
 		category = tax.At(i).Category
@@ -47,14 +49,15 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 				rank += part.worth
 			}
 		}
-		if applies && r.Base[currency] != 0 && rank > highest {
-			best, highest = Base{Minor: r.Base[currency], Rule: i, Direct: r.Target() == target}, rank
+		if applies && amountsOf(r)[currency] != 0 && rank > highest {
+			best, highest = Base{Minor: amountsOf(r)[currency], Rule: i, Direct: r.Target() == target}, rank
 		}
 	}
 	return best
 }
 
-// BaseOf must return the same result as inherits, and the same base price as the cell's explanation.
+// BaseOf and CeilingOf must return the same result as inherits, and the base price must be that of the cell's
+// explanation.
 func TestBaseOfMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	check := func(t rapid.TB, card Card) (own, inherited, none, steps int) {
@@ -63,8 +66,13 @@ func TestBaseOfMatchesNaivePricing(t *testing.T) {
 		for _, target := range smallTargets(tax, markets) {
 			m, _ := markets.ByCode(target.Country)
 			got := table.BaseOf(target)
-			if want := inherits(card, tax, target, markets.At(m).Currency); got != want {
+			currency := markets.At(m).Currency
+			if want := inherits(card, tax, target, currency, func(r Rule) Amounts { return r.Base }); got != want {
 				t.Fatalf("%s: got %+v, want %+v", target, got, want)
+			}
+			ceiling := inherits(card, tax, target, currency, func(r Rule) Amounts { return r.Ceiling })
+			if got := table.CeilingOf(target); got != ceiling.Minor {
+				t.Fatalf("%s: got the ceiling %d, want %d", target, got, ceiling.Minor)
 			}
 			switch {
 			case got.Direct:
@@ -114,6 +122,9 @@ func TestBaseOfInvalidTarget(t *testing.T) {
 	} {
 		if got := table.BaseOf(target); got != (Base{Rule: -1}) {
 			t.Errorf("%s: got %+v, want no base price", target, got)
+		}
+		if got := table.CeilingOf(target); got != 0 {
+			t.Errorf("%s: got the ceiling %d, want none", target, got)
 		}
 	}
 }

@@ -292,7 +292,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 		Locked:    text,
 		CanWrite:  true,
 	}
-	change := []pricingview.CellChange{{Cell: text, Old: text, New: text}}
+	change := []pricingview.CellChange{{Cell: text, Old: text, New: text, Ceiling: text}}
 	grid := pricingview.PriceGrid{
 		Caption:   text,
 		Action:    address,

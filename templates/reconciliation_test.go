@@ -90,10 +90,10 @@ func TestReconciliationEscapesText(t *testing.T) {
 	}
 	pages := map[string]templ.Component{
 		"list": reconciliationview.List(reconciliationview.ListView{
-			Shell:    s,
-			Partners: options,
-			States:   options,
-			NewURL:   address,
+			Shell:   s,
+			Partner: hostile,
+			States:  options,
+			NewURL:  address,
 			Rows: []reconciliationview.Row{{
 				FileName:  hostile,
 				URL:       address,

@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/iso3166"
 	"github.com/pingpost/pingpost/internal/leads"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -59,6 +60,7 @@ func (h *Handlers) showLeads(
 		Partner:    web.Short(q.Get("partner")),
 		Account:    web.Short(q.Get("account")),
 		Country:    web.Short(q.Get("country")),
+		Countries:  h.countryOptions(),
 		Reference:  web.Short(q.Get("reference")),
 		SubID:      web.Short(q.Get("sub_id")),
 		From:       web.Short(q.Get("from")),
@@ -79,6 +81,15 @@ func (h *Handlers) showLeads(
 	}
 	v.Find = k.May(web.FindLeads)
 	return k.Show(status, view.List(v))
+}
+
+func (h *Handlers) countryOptions() (all []ui.Option) {
+	for i := range h.Prices.Markets().Len() {
+		if m := h.Prices.Markets().At(i); m.Code != pricingrules.OtherMarket {
+			all = append(all, ui.Option{Value: m.Code, Label: m.Name})
+		}
+	}
+	return all
 }
 
 // addTotals adds the number of leads, the sums of their prices and the link to the export.

@@ -62,7 +62,7 @@ func (h *Handlers) adjustmentRow(k *web.Request, a payouts.Adjustment) view.Adju
 		Partner:     web.PartnerLink(k, a.PartnerID, a.PartnerName),
 		Identifier:  a.Identifier,
 		Lead:        h.leadLink(k, a.LeadID, a.PartnerID),
-		Amount:      web.AmountOf(a.AmountMinor, a.Currency),
+		Amount:      money.AmountOf(a.AmountMinor, a.Currency),
 		RequestedBy: a.RequestedBy,
 		RequestedAt: a.RequestedAt,
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/csvcell"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 )
@@ -40,7 +41,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		err = h.eachPayment(k, r, func(s payouts.AccountStatement) error {
 			return w.Write([]string{
 				s.Partner, s.Identifier, s.LegalName,
-				web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				money.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
 		if err == nil { // no flush after an error, so that an error page can still be sent

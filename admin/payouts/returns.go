@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
@@ -63,7 +64,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 			Partner:     names.Of(r.PartnerID),
 			Reason:      ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
 			State:       string(r.State),
-			Amount:      web.AmountOf(r.AmountMinor, r.Currency),
+			Amount:      money.AmountOf(r.AmountMinor, r.Currency),
 			RequestedBy: r.RequestedBy,
 			RequestedAt: r.RequestedAt,
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
@@ -65,8 +66,8 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		ID:              name,
 		State:           runState(r),
 		Cutoff:          r.Cutoff,
-		Minimum:         web.AmountOf(r.MinimumMinor, r.Currency),
-		Total:           web.AmountOf(r.TotalMinor, r.Currency),
+		Minimum:         money.AmountOf(r.MinimumMinor, r.Currency),
+		Total:           money.AmountOf(r.TotalMinor, r.Currency),
 		Note:            r.Note,
 		Reference:       r.Reference,
 		CancelReason:    r.CancelReason,
@@ -181,10 +182,10 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 			Partner:  s.PartnerName,
 			Outcome:  string(s.Outcome),
 			Entries:  s.Entries,
-			Earned:   web.AmountOf(s.AccruedMinor, r.Currency),
-			Returned: web.AmountOf(s.ReturnedMinor, r.Currency),
-			Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency),
-			Net:      web.AmountOf(s.NetMinor, r.Currency),
+			Earned:   money.AmountOf(s.AccruedMinor, r.Currency),
+			Returned: money.AmountOf(s.ReturnedMinor, r.Currency),
+			Adjusted: money.AmountOf(s.AdjustedMinor, r.Currency),
+			Net:      money.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
 	v.Pager = web.PagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
@@ -30,7 +31,7 @@ func (h *Handlers) runExceptions(k *web.Request, r models.PayoutRun) (v view.Exc
 			Label:   ui.Link{Label: exceptionLabels[e.Kind], URL: exceptionURL(r, e)},
 			Partner: web.PartnerLink(k, e.PartnerID, e.PartnerName),
 			Count:   e.Count,
-			Amount:  web.AmountOf(e.AmountMinor, r.Currency),
+			Amount:  money.AmountOf(e.AmountMinor, r.Currency),
 		})
 	}
 	return v, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
@@ -24,7 +25,7 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, ve
 	if payouts.CheckPay(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // the run's page shows its current state
 	}
-	total := web.AmountOf(r.TotalMinor, r.Currency)
+	total := money.AmountOf(r.TotalMinor, r.Currency)
 	return k.Show(status, view.RunPay(view.RunPayView{
 		Shell:     k.Shell("Mark payout run as paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}),
 		URL:       web.RunURL(r.ID),
@@ -48,7 +49,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 		return h.runRejected(k, "payout_run.pay", payouts.ErrStaleRun)
 	}
 	var mistakes ui.Errors
-	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
+	total := money.AmountOf(run.TotalMinor, run.Currency).Decimal()
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",

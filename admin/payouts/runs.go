@@ -5,6 +5,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -41,7 +42,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 			Payouts:  r.Payouts,
 			Held:     r.Held,
 			Prepared: r.PreparedAt != nil,
-			Total:    web.AmountOf(r.TotalMinor, r.Currency),
+			Total:    money.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
 	v.Pager = web.PagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })

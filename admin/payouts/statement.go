@@ -51,15 +51,15 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		Reference:     paymentReference(s.Run),
 		BankReference: s.Run.Reference,
 		Currency:      s.Run.Currency,
-		Total:         web.AmountOf(0, s.Run.Currency),
-		Minimum:       web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
+		Total:         money.AmountOf(0, s.Run.Currency),
+		Minimum:       money.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
 	}
 	if s.Run.State != models.RunCancelled { // a cancelled run has no entries
 		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
 	}
 	var entries int64
 	for _, a := range s.Accounts {
-		in := func(minor int64) money.Amount { return web.AmountOf(minor, s.Run.Currency) }
+		in := func(minor int64) money.Amount { return money.AmountOf(minor, s.Run.Currency) }
 		v.Accounts = append(v.Accounts, view.StatementAccount{
 			Identifier: a.Identifier,
 			Outcome:    string(a.Outcome),

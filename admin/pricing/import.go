@@ -307,13 +307,17 @@ func (h *Handlers) baseChanges(
 		at, _ := h.Prices.Markets().ByCode(one.Target.Country)
 		currency := h.Prices.Markets().At(at).Currency
 		was, is := sheet.Table.BaseOf(one.Target), table.BaseOf(one.Target)
-		all = append(all, view.CellChange{
+		change := view.CellChange{
 			Cell:         one.Target.String(),
 			Old:          basePriceText(was, currency),
 			New:          basePriceText(is, currency),
 			Inherited:    inherits(was),
 			NewInherited: inherits(is),
-		})
+		}
+		if ceiling := table.CeilingOf(one.Target); ceiling != 0 && is.Minor > ceiling {
+			change.Ceiling = money.Amount{Minor: ceiling, Currency: currency}.String()
+		}
+		all = append(all, change)
 	}
 	return all, nil
 }

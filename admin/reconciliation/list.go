@@ -3,11 +3,9 @@ package reconciliation
 import (
 	"net/http"
 	"net/url"
-
-	"github.com/google/uuid"
+	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
@@ -25,26 +23,26 @@ var reconciliationStates = []ui.Option{
 
 func (h *Handlers) reconciliationsList(k *web.Request) error {
 	q := k.R.URL.Query()
-	query, none, err := h.reconciliationQuery(k, q)
+	query, mistake, err := h.reconciliationQuery(k, q)
 	if err != nil {
 		return err
 	}
 	var found []reconcile.Reconciliation
 	newer, older := false, false
-	if !none {
+	unknownState := query.State != "" && selectedLabel(reconciliationStates, string(query.State)) == ""
+	if mistake == nil && !unknownState {
 		if found, newer, older, err = h.Reconcile.List(k.R.Context(), k.Scope, query); err != nil {
 			return err
 		}
 	}
-	partners, err := h.partnerOptions(k, web.ReadReconciliation)
-	if err != nil {
-		return err
-	}
 	v := view.ListView{
-		Shell:    k.Shell("Reconciliation"),
-		Partners: web.SelectOption(partners, q.Get("partner")),
-		States:   web.SelectOption(reconciliationStates, q.Get("state")),
-		State:    ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+		Shell:   k.Shell("Reconciliation"),
+		Partner: web.Short(q.Get("partner")),
+		States:  web.SelectOption(reconciliationStates, q.Get("state")),
+		State:   ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+	}
+	if mistake != nil {
+		v.Shell.Notices = append(v.Shell.Notices, *mistake)
 	}
 	if k.May(web.WriteReconciliation) {
 		v.NewURL = "/reconciliation/new"
@@ -66,26 +64,23 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// reconciliationQuery reads the filter. If nothing can match the filter, the result none is true. An
-// invalid cursor selects the first page.
-func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reconcile.Query, none bool, err error) {
+// reconciliationQuery reads the filter. If no partner, or more than one, matches the filter, the result mistake is a
+// notice about it. An invalid cursor selects the first page.
+func (h *Handlers) reconciliationQuery(
+	k *web.Request, q url.Values,
+) (query reconcile.Query, mistake *web.Notice, err error) {
 	query.Size = ReconciliationPage
 	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))
 	query.After, _ = id.Parse(id.Reconciliation, q.Get("after"))
-	if state := q.Get("state"); state != "" {
-		query.State = models.ReconciliationState(state)
-		none = selectedLabel(reconciliationStates, state) == ""
-	}
-	if name := web.SearchText(q, "partner"); name != "" {
-		p, err := h.Partners.Find(k.R.Context(), k.Scope, name)
-		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-			return query, true, nil
-		} else if err != nil {
-			return query, false, err
+	query.State = models.ReconciliationState(q.Get("state"))
+	if text := strings.TrimSpace(q.Get("partner")); text != "" {
+		p, mistake, err := web.FindPartner(k, k.Scope, "partner", text)
+		if err != nil || mistake != nil {
+			return query, mistake, err
 		}
 		query.Partner = p.ID
 	}
-	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
+	return query, nil, nil
 }
 
 func selectedLabel(options []ui.Option, value string) string {

@@ -247,7 +247,7 @@ func amountIfAny(minor *int64, code *string) *money.Amount {
 	if minor == nil || code == nil {
 		return nil
 	}
-	sum := web.AmountOf(*minor, *code)
+	sum := money.AmountOf(*minor, *code)
 	return &sum
 }
 

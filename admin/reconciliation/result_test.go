@@ -387,6 +387,10 @@ func TestListPages(t *testing.T) {
 		t.Errorf("got link %q to the newer page and states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
 	}
 	b.Get(t, "/reconciliation?state=saved").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
+	byName := b.Get(t, "/reconciliation?partner=harbour")
+	if len(byName.Values("data-state")) != reconciliationpages.ReconciliationPage {
+		t.Errorf("by a part of the name: got states %q", byName.Values("data-state"))
+	}
 	for _, query := range []string{"?state=zebra", "?partner=unknown", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
 		if p := b.Get(t, "/reconciliation"+query); p.Status != http.StatusOK {
 			t.Errorf("%s: got status %d, want 200", query, p.Status)

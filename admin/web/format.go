@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -37,12 +36,6 @@ func enumerate(words []string, separator string) string {
 
 // Minute formats a time in UTC without seconds.
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
-
-// AmountOf returns the amount for a number of minor units and a currency code from the database.
-func AmountOf(minor int64, code string) money.Amount {
-	c, _ := money.ParseCurrency(code)
-	return money.Amount{Minor: minor, Currency: c}
-}
 
 // TimeOf returns *at, or the zero time if at is nil.
 func TimeOf(at *time.Time) time.Time {

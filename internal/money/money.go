@@ -55,6 +55,13 @@ type Amount struct {
 	Currency Currency
 }
 
+// AmountOf returns the amount for a number of minor units and a currency code that is known to be valid, such as one
+// from the database.
+func AmountOf(minor int64, code string) Amount {
+	c, _ := ParseCurrency(code)
+	return Amount{Minor: minor, Currency: c}
+}
+
 // String returns the amount in the form that users see, such as "45.60 GBP".
 func (a Amount) String() string { return a.Decimal() + " " + a.Currency.String() }
 

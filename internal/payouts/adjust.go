@@ -111,7 +111,7 @@ func (s *Service) bookAdjustment(tx *gorm.DB, a models.Adjustment, reason string
 // auditAdjustment adds an audit event about an adjustment. The event does not contain the texts, because they can
 // name a consumer and nothing can be erased from the audit log.
 func (s *Service) auditAdjustment(tx *gorm.DB, action string, a models.Adjustment, account string) error {
-	after := map[string]any{"amount": amountText(a.AmountMinor, a.Currency), "account": account}
+	after := map[string]any{"amount": money.AmountOf(a.AmountMinor, a.Currency).String(), "account": account}
 	if action != "ledger.adjust" && action != "adjustment.request" {
 		after["requested_by"] = a.RequestedBy
 	}

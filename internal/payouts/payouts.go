@@ -100,12 +100,6 @@ func (s *Service) By(who audit.Actor) *Service {
 // Policy returns the configuration of payouts.
 func (s *Service) Policy() Policy { return s.policy }
 
-// amountText formats an amount for the audit log, such as "45.60 GBP".
-func amountText(minor int64, currency string) string {
-	c, _ := money.ParseCurrency(currency) // always valid, because the database checks it
-	return money.Amount{Minor: minor, Currency: c}.String()
-}
-
 // auditChange adds an audit event to the transaction.
 func (s *Service) auditChange(
 	tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string,

@@ -228,7 +228,7 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 			"state":   state,
 			"payouts": sum.Payouts,
 			"held":    sum.Held,
-			"total":   amountText(sum.Total, r.Currency),
+			"total":   money.AmountOf(sum.Total, r.Currency).String(),
 			"entries": sum.Entries,
 		},
 		Reason: why,

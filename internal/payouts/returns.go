@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
@@ -243,7 +244,7 @@ func (s *Service) decide(
 		return s.auditChange(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{
 				"lead":   id.Format(id.Lead, r.LeadID),
-				"amount": amountText(r.AmountMinor, r.Currency),
+				"amount": money.AmountOf(r.AmountMinor, r.Currency).String(),
 			}, "")
 	})
 }
