@@ -61,7 +61,7 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
 	if into == nil {
-		return fmt.Errorf("instead of %s, write industry, category or country", quoted(what))
+		return fmt.Errorf("%s must be industry, category or country, as in “industry: plumber, country: FR”", quoted(what))
 	}
 	if *into != "" {
 		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)

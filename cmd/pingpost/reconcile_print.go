@@ -206,7 +206,13 @@ func mappingText(m reconcile.Suggestion) string {
 func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	var rows [][]any
 	for _, t := range r.Result.Tallies {
-		rows = append(rows, []any{t.Finding, t.Lines, t.Currency, decimal(t.FileAmount), decimal(t.LedgerAmount), decimal(t.FileAmount - t.LedgerAmount)})
+		difference := decimal(t.FileAmount - t.LedgerAmount)
+		if t.Finding == models.LeftOut || t.Finding == models.NotCompared {
+			difference = "not compared"
+		}
+		rows = append(rows, []any{
+			t.Finding, t.Lines, t.Currency, decimal(t.FileAmount), decimal(t.LedgerAmount), difference,
+		})
 	}
 	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tFILE\tLEDGER\tDIFFERENCE", rows); err != nil {
 		return err
