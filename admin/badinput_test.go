@@ -10,9 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -263,16 +267,45 @@ func TestPageThatTheUserLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, h.URL+"/staff", nil)
-	for _, cookie := range b.Jar.Cookies(at) {
-		r.AddCookie(cookie)
+	owner, err := pgx.Connect(t.Context(), h.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer func() {
-		if recover() != http.ErrAbortHandler || log.Len() > 0 || !strings.Contains(access.String(), "status=499 outcome=aborted") {
-			t.Errorf("logged %s%s", &log, &access)
+	defer owner.Close(t.Context())
+	partner := web.PartnerURL(h.AddPartner(t, "north-road"))
+	for path, table := range map[string]string{
+		"/staff": "staff_sessions", "/": "traffic_minutes", partner + "?tab=traffic": "traffic_minutes",
+	} {
+		log.Reset()
+		access.Reset()
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, h.URL+path, nil)
+		for _, cookie := range b.Jar.Cookies(at) {
+			r.AddCookie(cookie)
 		}
-	}()
-	console.ServeHTTP(httptest.NewRecorder(), r)
+		lock, err := owner.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lock.Exec(t.Context(), "LOCK TABLE "+table); err != nil {
+			t.Fatal(err)
+		}
+		aborted := make(chan any)
+		go func() {
+			defer func() { aborted <- recover() }()
+			console.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		testkit.Eventually(t, time.Minute, "the page waits for "+table, func() bool {
+			return testkit.Value[bool](t, h.Database,
+				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+		})
+		leave()
+		if got := <-aborted; got != http.ErrAbortHandler || log.Len() > 0 ||
+			!strings.Contains(access.String(), "status=499 outcome=aborted") {
+			t.Errorf("%s: got %v, logged %s%s", path, got, &log, &access)
+		}
+		if err := lock.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -434,12 +434,22 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		}
 	}
 	b = expired()
+	const unsaved = "/?restore=none"
 	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm",
 		web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
-		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login" || saved() != 0 {
+		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login?next="+web.Escape(unsaved) || saved() != 0 {
 			t.Errorf("%s: got %d to %q, %d saved", path, p.Status, p.Location(), saved())
 		}
 	}
+	for _, page := range []string{"/login?next=" + web.Escape(unsaved), unsaved} {
+		if page == unsaved {
+			b.SignIn(t, "account_manager@example.com")
+		}
+		if p := b.Get(t, page); !slices.Equal(p.Codes(), []string{"form_not_kept"}) {
+			t.Errorf("%s does not say that the form was not saved: %s", page, p.Text())
+		}
+	}
+	b = expired()
 	if p := b.Send(t, http.MethodPost, "/partners/new", strings.NewReader("name="+strings.Repeat("x", 1<<20)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {h.URL}}); p.Location() != "/login" || saved() != 0 {
 		t.Errorf("large form: got %d to %q, %d saved", p.Status, p.Location(), saved())
 	}

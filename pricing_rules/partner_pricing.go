@@ -44,6 +44,9 @@ func (e PartnerExclusion) String() string {
 func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(strings.Replace(part, ":", " ", 1))
+		if len(words) == 1 {
+			return e, fmt.Errorf("%s is not an exclusion; %s", quoted(words[0]), tax.suggestExclusion(words[0]))
+		}
 		if len(words) != 2 {
 			return e, fmt.Errorf("%s is not an exclusion; write exclusions as in “industry: plumber, country: FR”",
 				quoted(strings.TrimSpace(part)))
@@ -61,7 +64,7 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
 	if into == nil {
-		return fmt.Errorf("%s must be industry, category or country, as in “industry: plumber, country: FR”", quoted(what))
+		return fmt.Errorf("instead of %s, write industry, category or country, as in “industry: plumber, country: FR”", quoted(what))
 	}
 	if *into != "" {
 		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)
@@ -81,6 +84,20 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	}
 	*into = name
 	return nil
+}
+
+// suggestExclusion says how to write an exclusion for a name that has no kind, such as "Legal".
+func (t *Taxonomy) suggestExclusion(name string) string {
+	if _, known := t.byCategory[spelledAsSlug(name)]; known {
+		return "write “category: " + spelledAsSlug(name) + "”"
+	}
+	if slug := t.Suggest(name); slug != "" {
+		return "write “industry: " + slug + "”"
+	}
+	if slug := t.SuggestCategory(name); slug != "" {
+		return "write “category: " + slug + "”"
+	}
+	return "write exclusions as in “industry: plumber, country: FR”"
 }
 
 // Excludes reports whether any of the exclusions applies to an industry in a country.

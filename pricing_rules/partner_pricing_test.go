@@ -28,7 +28,10 @@ func TestParseExclusion(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"plumber":                           "",
+		"plumber":                           "industry: plumber",
+		"Plumer":                            "industry: plumber",
+		"Home services":                     "",
+		"Home-Services":                     "category: home-services",
 		"":                                  "",
 		"industry plumber,":                 "",
 		"industry plumber country FR":       "",

@@ -184,7 +184,9 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 		}
 		v.Timeline = append(v.Timeline, step)
 	}
-	if l.State != models.LeadErased && k.MayAt(web.RevealLeads, l.PartnerID) && h.Privacy.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
+	if !k.MayAt(web.RevealLeads, l.PartnerID) {
+		v.Contact.RevealRoles = k.RoleNamesGranting(web.RevealLeads)
+	} else if l.State != models.LeadErased && h.Privacy.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
 		v.Contact.RevealURL = web.LeadURL(l.ID) + "/reveal?field="
 	}
 	return nil

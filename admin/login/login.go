@@ -14,12 +14,21 @@ func (h *Handlers) loginPage(k *web.Request) error {
 	if k.SignedIn() {
 		return k.Redirect(web.Next(k))
 	}
-	if next, err := url.Parse(web.Next(k)); err == nil && next.Query().Get("restore") == web.RestoreForm {
-		k.Notices = append(k.Notices, web.Notice{
-			Kind: "info",
-			Code: "session_expired",
-			Text: "You were signed out. Sign in to return to your form. Your entries are saved for 30 minutes.",
-		})
+	if next, err := url.Parse(web.Next(k)); err == nil {
+		switch next.Query().Get("restore") {
+		case web.RestoreForm:
+			k.Notices = append(k.Notices, web.Notice{
+				Kind: "info",
+				Code: "session_expired",
+				Text: "You were signed out. Sign in to return to your form. Your entries are saved for 30 minutes.",
+			})
+		case web.RestoreFile, web.RestoreNone:
+			k.Notices = append(k.Notices, web.Notice{
+				Kind: "warn",
+				Code: "form_not_kept",
+				Text: "You were signed out, and the form that you submitted was not saved. Sign in and submit it again.",
+			})
+		}
 	}
 	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
 }

@@ -34,8 +34,9 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 	if err := png.Encode(&picture, image); err != nil {
 		return err
 	}
-	s := k.Shell("Set up a second factor")
+	s, cancel := k.Shell("Set up a second factor"), "/account"
 	if !k.SignedIn() {
+		cancel = ""
 		s.Intro = "Your role requires a second factor. Set it up to continue."
 	}
 	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
@@ -43,6 +44,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 		Action: k.R.URL.RequestURI(),
 		QR:     "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
 		Secret: grouped(key.Secret()),
+		Cancel: cancel,
 		Errors: mistakes,
 	}))
 }

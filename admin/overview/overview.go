@@ -1,6 +1,8 @@
 package overview
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,6 +21,9 @@ func (h *Handlers) overview(k *web.Request) error {
 	r, links := web.SelectedRange(k, "/?")
 	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
+	if errors.Is(err, context.Canceled) { // the user left the page
+		return err
+	}
 	if err != nil {
 		h.Log.Error("reading overview figures failed", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
@@ -31,7 +36,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	if v.ShowPayouts = k.May(web.ReadPricing) || k.May(web.ReadPayouts) || k.May(web.ReadStaff); v.ShowPayouts {
 		v.Payouts = f.Payouts
 	}
-	v.Tiles = tiles(f, v.ShowPayouts)
+	v.Tiles = tiles(f)
 	for _, one := range f.Rejections {
 		bar := ui.Bar{Label: web.RejectionLabel(one), Count: one.Count}
 		if k.May(web.ReadPartners) {
@@ -239,17 +244,13 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, nil
 }
 
-func tiles(f reporting.Figures, showPayouts bool) []ui.StatTile {
+func tiles(f reporting.Figures) []ui.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Rejections {
 		rejected[r.Endpoint] += r.Count
 	}
-	delivered := ui.StatTile{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)}
-	if showPayouts {
-		delivered.URL = "#payouts"
-	}
 	return []ui.StatTile{
-		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings, "#traffic"), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
-		delivered,
+		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
+		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)},
 	}
 }

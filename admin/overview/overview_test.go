@@ -86,7 +86,7 @@ func TestTilesShowCorrectNumbers(t *testing.T) {
 	for outcome, n := range map[string]int{"delivered": 40, "delivered_unsigned": 1, "replayed": 7, "signature": 5} {
 		admintest.AddTraffic(h, t, partner, uuid.Nil, "post", outcome, n)
 	}
-	tile := regexp.MustCompile(`(?s)<a class="tile"[^>]* data-tile="(\w+)".*?tile-value">(.*?)<.*?tile-note">(.*?)<`)
+	tile := regexp.MustCompile(`(?s)<div class="tile"[^>]* data-tile="(\w+)".*?tile-value">(.*?)<.*?tile-note">(.*?)<`)
 	for _, path := range []string{"/", web.PartnerURL(partner) + "?tab=traffic"} {
 		got := map[string]string{}
 		for _, m := range tile.FindAllStringSubmatch(b.Get(t, path).Body, -1) {

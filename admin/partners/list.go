@@ -53,6 +53,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		Statuses:  web.SelectOption(partnerStatuses, q.Get("status")),
 		Managers:  web.SelectOption(web.Labels(managers), q.Get("manager")),
 		Modes:     web.SelectOption(h.modes(k, models.SigningDefault), q.Get("signing")),
+		Sorted:    q.Get("sort") != "",
 		SortName:  sort("name"),
 		SortLeads: sort("leads"),
 		SortSeen:  sort("seen"),

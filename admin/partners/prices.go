@@ -3,6 +3,7 @@ package partners
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -82,10 +83,30 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		return err
 	}
 	v.Capped = own.DailyLeadCap > 0 && v.LeadsToday >= int64(own.DailyLeadCap)
+	if own.DailyLeadCap > 0 {
+		v.LeadsLeft = max(0, int64(own.DailyLeadCap)-v.LeadsToday)
+	}
+	v.Categories = h.priceCategories()
+	if k.May(web.ReadPricing) {
+		v.ExplainURL = "/pricing/explain?" + url.Values{"partner": {p.Slug}}.Encode()
+	}
 	if v.Example, err = h.priceExample(k, own.PartnerPricing); err != nil {
 		return err
 	}
 	return k.Show(status, view.PartnerPrices(v))
+}
+
+func (h *Handlers) priceCategories() (all []view.PriceCategory) {
+	for _, category := range h.Prices.Taxonomy().Categories() {
+		c := view.PriceCategory{Category: category.Slug}
+		for _, industry := range h.Prices.Taxonomy().Industries() {
+			if industry.Category == category.Slug {
+				c.Industries = append(c.Industries, industry.Slug)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // priceHistorySize is the maximum number of changes that the page lists.

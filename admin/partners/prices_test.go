@@ -24,7 +24,8 @@ func TestPartnerPrices(t *testing.T) {
 	tab := o.PartnerURL + "?tab=prices"
 	p := o.Get(t, tab)
 	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard",
-		`data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`} {
+		`data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`,
+		"data-taxonomy", "<code>legal-services</code>", `href="/pricing/explain?partner=harbour-leads"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page does not contain %s: %s", want, p.Text())
 		}
@@ -44,7 +45,7 @@ func TestPartnerPrices(t *testing.T) {
 	}
 	p = o.Get(t, tab)
 	for _, want := range []string{`value="&#43;5.25"`, `value="2"`,
-		"industry: roofer, country: DE\ncategory: legal-services", "&#43;5.25%", `data-outcome="priced">47.99 GBP<`,
+		"industry: roofer, country: DE\ncategory: legal-services", "&#43;5.25%", `data-outcome="priced">47.99 GBP<`, `data-leads-left="2"`,
 		"47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("the page does not contain %s: %s", want, p.Text())

@@ -1,6 +1,8 @@
 package partners
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,6 +38,9 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, within)
 	if err == nil {
 		v.SubIDs, err = h.subIDs(k, p, within)
+	}
+	if errors.Is(err, context.Canceled) { // the user left the page
+		return err
 	}
 	if err != nil {
 		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
@@ -154,8 +159,8 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 		}
 	}
 	return []ui.StatTile{
-		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
-		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads", URL: "#outcomes"},
+		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"]), web.PostsTile(total["post"], retries, rejected["post"]),
+		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads"},
 		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=requests"},
 	}
 }

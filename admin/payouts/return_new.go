@@ -3,19 +3,19 @@ package payouts
 import (
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noPaidLead = "No lead with this ID earned a payout."
+const noPaidLead = "There is no lead with this ID that earned money. Sandbox leads earn nothing."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
@@ -38,6 +38,10 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 		return k.Show(status, view.ReturnNew(v))
 	}
 	object := leadFilter(f, "lead")
+	if object == uuid.Max {
+		v.Errors = ui.Errors{{Field: "lead", Message: notALead}}
+		return k.Show(http.StatusUnprocessableEntity, view.ReturnNew(v))
+	}
 	lead, found, err := h.earned(k, object)
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 func (h *Handlers) requestReturn(k *web.Request) error {
 	f := k.R.PostForm
 	var mistakes ui.Errors
-	lead, err := quote.ParseLead(strings.TrimSpace(f.Get("lead")))
+	lead, err := parseLead(f.Get("lead"))
 	if err != nil {
 		f.Set("lead", "")
 		mistakes = ui.Errors{{Field: "lead", Message: notALead}}

@@ -25,7 +25,8 @@ import (
 // the form was submitted after the session had ended.
 const (
 	RestoreForm = "form" // the values of the form were saved
-	restoreFile = "file" // the form contains a file, so its values were not saved
+	RestoreFile = "file" // the form contains a file, so its values were not saved
+	RestoreNone = "none" // the form has no page that can restore its values
 )
 
 var restoreNotices = map[string]Notice{
@@ -34,7 +35,7 @@ var restoreNotices = map[string]Notice{
 		Code: "form_restored",
 		Text: "You were signed out while this form was open. Your entries have been restored, except for secrets and texts that can contain personal data, such as notes. Check the form and submit it again.",
 	},
-	restoreFile: {
+	RestoreFile: {
 		Kind: "info",
 		Code: "file_not_kept",
 		Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again.",
@@ -55,17 +56,21 @@ var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // saveForm saves the values of the fields in Route.Saves of a form that was submitted after the session had
 // ended. It returns the page to open after the same user has signed in again. On that page, the values
-// are restored. If the form cannot be restored, saveForm returns "".
+// are restored. If the form cannot be restored, it returns the overview, which says so. If the request does not
+// come from a session that has ended, saveForm returns "".
 func saveForm(k *Request) string {
-	if k.Route.Form == "" || k.Session.Stage != "" {
+	if k.Session.Stage != "" {
 		return ""
 	}
 	person, found, err := k.console.Staff.EndedSession(k.R.Context(), sessionToken(k))
 	if err != nil || !found {
 		return ""
 	}
+	if k.Route.Form == "" {
+		return withQuery("/", "restore", RestoreNone)
+	}
 	if kind, _, _ := mime.ParseMediaType(k.R.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		return withQuery(k.Route.Form, "restore", restoreFile)
+		return withQuery(k.Route.Form, "restore", RestoreFile)
 	}
 	if k.ParseForm() != nil {
 		return ""
@@ -123,6 +128,9 @@ func restore(k *Request) error {
 			return nil
 		}
 		k.restored = f
+	}
+	if why == RestoreNone {
+		k.Notices = append(k.Notices, formNotSaved)
 	}
 	if n, ok := restoreNotices[why]; ok {
 		k.Notices = append(k.Notices, n)

@@ -12,11 +12,11 @@ func PingsTile(all, rejected int64) ui.StatTile {
 	if all > 0 {
 		note = "including " + CountText(rejected, false, "rejected ping", "rejected pings")
 	}
-	return ui.StatTile{Name: "pings", Label: "Pings", Value: ui.Number(all), Note: note, URL: "#traffic"}
+	return ui.StatTile{Name: "pings", Label: "Pings", Value: ui.Number(all), Note: note}
 }
 
 // AcceptedTile returns a tile with the share of pings that received a price.
-func AcceptedTile(priced, pings int64, url string) ui.StatTile {
+func AcceptedTile(priced, pings int64) ui.StatTile {
 	note := "no pings"
 	if pings > 0 {
 		note = "of " + CountText(pings, false, "ping", "pings")
@@ -24,7 +24,7 @@ func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 	if priced < pings {
 		note += " (the others got no price)"
 	}
-	return ui.StatTile{Name: "accepted", Label: "Priced", Value: Share(priced, pings), Note: note, URL: url}
+	return ui.StatTile{Name: "accepted", Label: "Priced", Value: Share(priced, pings), Note: note}
 }
 
 // PostsTile returns a tile with the number of posts.
@@ -33,7 +33,7 @@ func PostsTile(all, retries, rejected int64) ui.StatTile {
 	if all > 0 {
 		note = "including " + CountText(retries, false, "retry", "retries") + " and " + CountText(rejected, false, "rejected post", "rejected posts")
 	}
-	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
+	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note}
 }
 
 // Share formats a part of a whole as a percentage. If the whole is zero, Share returns a dash.

@@ -272,6 +272,8 @@ func TestList(t *testing.T) {
 		"text in the action":       {scope.System, audit.Filter{Text: "secret.cr"}, "97531"},
 		"text in the object":       {scope.System, audit.Filter{Text: "PT_4"}, "4"},
 		"text in the reason":       {scope.Partners(mine), audit.Filter{Text: "Checked"}, "86420"},
+		"text in a value":          {scope.Partners(mine), audit.Filter{Text: "A < B"}, "86420"},
+		"text in an old value":     {scope.Partners(theirs), audit.Filter{Text: "pending"}, "97531"},
 		"text in two fields":       {scope.System, audit.Filter{Text: "partnerpt"}, ""},
 		"wildcard in text":         {scope.System, audit.Filter{Text: "%"}, ""},
 		"wildcard in action":       {scope.System, audit.Filter{Action: "%"}, ""},

@@ -111,7 +111,7 @@ func (f Filter) apply(q *gorm.DB) *gorm.DB {
 			OR staff_id IN (SELECT id FROM staff WHERE strpos(lower(name), lower(?)) > 0 OR strpos(lower(email), lower(?)) > 0)`, f.Actor, f.Actor, f.Actor)
 	}
 	if f.Text != "" {
-		q = q.Where(`strpos(lower(concat_ws(E'\n', actor, action, object_id, reason)), lower(?)) > 0`, f.Text)
+		q = q.Where(`strpos(lower(concat_ws(E'\n', actor, action, object_id, reason, before, after)), lower(?)) > 0`, f.Text)
 	}
 	if f.Action != "" {
 		q = q.Where("starts_with(action, ?)", f.Action)

@@ -114,7 +114,7 @@ func (s *Service) RotateSecret(
 			return err
 		}
 		return s.auditSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{
-			"others_retire_at": ends,
+			"others_expire_at": ends,
 			"forced":           force && expiring > 0,
 		})
 	})

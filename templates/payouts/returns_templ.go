@@ -621,7 +621,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead ID", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Lead IDs start with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "A leadId, such as ld_…, or a transactionId, such as tx_…", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -333,7 +333,7 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead_id", Label: "Lead ID column", Hint: "It can contain the partner's references instead of leadIds.", Type: "select", Options: f.LeadIDs, Error: v.Errors.For("lead_id")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead_id", Label: "Lead ID column", Hint: "It can contain leadIds, transactionIds or the partner's references.", Type: "select", Options: f.LeadIDs, Error: v.Errors.For("lead_id")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

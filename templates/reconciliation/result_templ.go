@@ -103,7 +103,7 @@ func reconciliationResult(v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"hint mt-2\">These totals do not include lines without an amount, or leads that were left out.</p></section><section class=\"section\" aria-labelledby=\"by-finding\"><h2 id=\"by-finding\" class=\"mb-2\">Totals by finding</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"hint mt-2\">These totals include leads outside the period, which have their own row below. They do not include lines without an amount, or leads that were left out.</p></section><section class=\"section\" aria-labelledby=\"by-finding\"><h2 id=\"by-finding\" class=\"mb-2\">Totals by finding</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
