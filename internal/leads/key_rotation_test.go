@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -243,10 +244,12 @@ func TestKeyRotationWaitsForVault(t *testing.T) {
 	}
 	rotate(t, v)
 	m, calls := newRotation(p, w), 0
+	var unsealed sync.WaitGroup
+	defer unsealed.Wait() // the rotation can end before the response to Unseal arrives
 	m.OnProgress = func(leads.RotationProgress) {
 		if calls++; calls == 1 {
 			v.Seal(t)
-			go v.Unseal(t)
+			unsealed.Go(func() { v.Unseal(t) })
 		}
 	}
 	if done, err := m.Rewrap(t.Context()); err != nil || done.Leads != 300 || done.Failed != 0 {

@@ -223,9 +223,19 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 		return err
 	}
 	var rows int64
+	setRows := func(tx *gorm.DB) error {
+		q := tx.Model(&models.Export{}).Where("id = ? AND file_id = ?", e.ID, file.ID).Update("rows", rows)
+		if q.Error == nil && q.RowsAffected == 0 {
+			return errFileDeleted
+		}
+		return q.Error
+	}
 	err = w.Step(ctx, func(tx *gorm.DB) error { return attachFile(tx, e.ID, file.ID) })
 	if err == nil {
 		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, Columns, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
+	}
+	if err == nil {
+		err = w.Step(ctx, setRows) // before the file is complete, because it can be downloaded from then on
 	}
 	if err == nil {
 		err = file.Close()
@@ -237,13 +247,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	w.Progress("writing entries", rows, rows)
 	// Do not delete the file if Commit returns an error, because the commit may have succeeded
 	// nevertheless. If it did not, the file expires unused.
-	return w.Commit(ctx, func(tx *gorm.DB) error {
-		q := tx.Model(&models.Export{}).Where("id = ? AND file_id = ?", e.ID, file.ID).Update("rows", rows)
-		if q.Error == nil && q.RowsAffected == 0 {
-			return errFileDeleted
-		}
-		return q.Error
-	})
+	return w.Commit(ctx, setRows)
 }
 
 // attachFile sets the file of an export before the entries are read. An erasure of a text that the entries contain then
