@@ -437,7 +437,8 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	const unsaved = "/?restore=none"
 	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm",
 		web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
-		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login?next="+web.Escape(unsaved) || saved() != 0 {
+		p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}})
+		if p.Location() != "/login?next="+web.Escape(unsaved) || saved() != 0 {
 			t.Errorf("%s: got %d to %q, %d saved", path, p.Status, p.Location(), saved())
 		}
 	}

@@ -44,12 +44,9 @@ func (e PartnerExclusion) String() string {
 func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(strings.Replace(part, ":", " ", 1))
-		if len(words) == 1 {
-			return e, fmt.Errorf("%s is not an exclusion; %s", quoted(words[0]), tax.suggestExclusion(words[0]))
-		}
 		if len(words) != 2 {
-			return e, fmt.Errorf("%s is not an exclusion; write exclusions as in “industry: plumber, country: FR”",
-				quoted(strings.TrimSpace(part)))
+			part = strings.TrimSpace(part)
+			return e, fmt.Errorf("%s is not an exclusion; %s", quoted(part), tax.suggestExclusion(part))
 		}
 		if err := e.set(words[0], words[1], tax); err != nil {
 			return e, err
@@ -64,7 +61,8 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
 	if into == nil {
-		return fmt.Errorf("instead of %s, write industry, category or country, as in “industry: plumber, country: FR”", quoted(what))
+		return fmt.Errorf("instead of %s, write industry, category or country, as in “industry: plumber, country: FR”",
+			quoted(what))
 	}
 	if *into != "" {
 		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)

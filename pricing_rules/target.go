@@ -42,8 +42,8 @@ func (t *Table) CeilingOf(target Target) int64 {
 	return t.rule(rule).Ceiling[currency]
 }
 
-// amountOf returns the most specific rule that sets an amount for a target, and the currency of the target's market.
-// The rule is its index plus one, or 0 if there is none. If direct is true, the rule has exactly this target.
+// amountOf finds the most specific rule that sets an amount for a target. It returns the currency of the target's
+// market, the rule's index plus one, or 0 if no rule sets the amount, and whether the rule has exactly this target.
 func (t *Table) amountOf(
 	target Target, amounts func(*effects) [money.AUD + 1]int32,
 ) (currency money.Currency, rule int32, direct bool) {

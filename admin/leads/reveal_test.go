@@ -25,7 +25,8 @@ func TestRevealField(t *testing.T) {
 	if roles := manager.Values("data-reveal-roles"); !slices.Equal(roles, []string{"finance or privacy"}) {
 		t.Errorf("got the roles %q for an account manager", roles)
 	}
-	if page.Status != http.StatusOK || !slices.Equal(page.Values("data-reveal-roles"), []string{""}) || !strings.Contains(page.Body, `href="/leads/`+lead+`/reveal?field=email"`) || strings.Contains(page.Body, deliveredEmail) {
+	if page.Status != http.StatusOK || !slices.Equal(page.Values("data-reveal-roles"), []string{""}) ||
+		!strings.Contains(page.Body, `href="/leads/`+lead+`/reveal?field=email"`) || strings.Contains(page.Body, deliveredEmail) {
 		t.Fatalf("the lead's page: got %d: %s", page.Status, page.Text())
 	}
 	at := "/leads/" + lead + "/reveal"

@@ -34,9 +34,10 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 	if err := png.Encode(&picture, image); err != nil {
 		return err
 	}
-	s, cancel := k.Shell("Set up a second factor"), "/account"
-	if !k.SignedIn() {
-		cancel = ""
+	s, cancel := k.Shell("Set up a second factor"), ""
+	if k.SignedIn() {
+		cancel = "/account"
+	} else {
 		s.Intro = "Your role requires a second factor. Set it up to continue."
 	}
 	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{

@@ -250,7 +250,9 @@ func tiles(f reporting.Figures) []ui.StatTile {
 		rejected[r.Endpoint] += r.Count
 	}
 	return []ui.StatTile{
-		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
+		web.PingsTile(f.Pings, rejected["ping"]),
+		web.AcceptedTile(f.Priced, f.Pings),
+		web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)},
 	}
 }

@@ -3,7 +3,6 @@ package partners
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -87,19 +86,20 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		v.LeadsLeft = max(0, int64(own.DailyLeadCap)-v.LeadsToday)
 	}
 	v.Categories = h.priceCategories()
-	if k.May(web.ReadPricing) {
-		v.ExplainURL = "/pricing/explain?" + url.Values{"partner": {p.Slug}}.Encode()
-	}
 	if v.Example, err = h.priceExample(k, own.PartnerPricing); err != nil {
 		return err
+	}
+	if v.Example != nil {
+		v.Example.OtherURL = "/pricing/explain?partner=" + p.Slug
 	}
 	return k.Show(status, view.PartnerPrices(v))
 }
 
 func (h *Handlers) priceCategories() (all []view.PriceCategory) {
+	industries := h.Prices.Taxonomy().Industries()
 	for _, category := range h.Prices.Taxonomy().Categories() {
 		c := view.PriceCategory{Category: category.Slug}
-		for _, industry := range h.Prices.Taxonomy().Industries() {
+		for _, industry := range industries {
 			if industry.Category == category.Slug {
 				c.Industries = append(c.Industries, industry.Slug)
 			}

@@ -45,7 +45,8 @@ func TestPartnerPrices(t *testing.T) {
 	}
 	p = o.Get(t, tab)
 	for _, want := range []string{`value="&#43;5.25"`, `value="2"`,
-		"industry: roofer, country: DE\ncategory: legal-services", "&#43;5.25%", `data-outcome="priced">47.99 GBP<`, `data-leads-left="2"`,
+		"industry: roofer, country: DE\ncategory: legal-services", "&#43;5.25%", `data-outcome="priced">47.99 GBP<`,
+		`data-leads-left="2"`,
 		"47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("the page does not contain %s: %s", want, p.Text())

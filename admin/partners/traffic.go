@@ -159,7 +159,9 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 		}
 	}
 	return []ui.StatTile{
-		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"]), web.PostsTile(total["post"], retries, rejected["post"]),
+		web.PingsTile(total["ping"], rejected["ping"]),
+		web.AcceptedTile(priced, total["ping"]),
+		web.PostsTile(total["post"], retries, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads"},
 		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=requests"},
 	}

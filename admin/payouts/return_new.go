@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noPaidLead = "There is no lead with this ID that earned money. Sandbox leads earn nothing."
+const noPaidLead = "No lead with this ID has earned money. Sandbox leads never do."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)

@@ -26,10 +26,10 @@ func TestReturn(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	lead := admintest.LeadID(c.Leads[0])
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
-	c.Get(t, "/payouts/returns/new?lead="+strings.TrimPrefix(lead, "ld_")).Expect(t, "an ID without its prefix", http.StatusOK,
-		`name="evidence"`)
-	c.Get(t, "/payouts/returns/new?lead=of+Monday").Expect(t, "a text that is not an ID", http.StatusUnprocessableEntity,
-		`data-error="lead"`)
+	c.Get(t, "/payouts/returns/new?lead="+strings.TrimPrefix(lead, "ld_")).
+		Expect(t, "an ID without its prefix", http.StatusOK, `name="evidence"`)
+	c.Get(t, "/payouts/returns/new?lead=of+Monday").
+		Expect(t, "a text that is not an ID", http.StatusUnprocessableEntity, `data-error="lead"`)
 	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
 	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
 	again := c.Get(t, "/payouts/returns/new?lead="+lead)

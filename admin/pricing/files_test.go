@@ -140,7 +140,9 @@ func TestImport(t *testing.T) {
 		!regexp.MustCompile(`61\.50 GBP.*\d\d\.\d\d GBP\s*<span class="under" data-inherited>`).MatchString(inherited.Body) {
 		t.Errorf("removing a base price: %s", inherited.Text())
 	}
-	above := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,500\nroofer,GB,200\n"}, "", "")
+	above := d.Upload(t, map[string]string{
+		"kind": "csv", "text": "industry,country,base\nplumber,GB,500\nroofer,GB,200\n",
+	}, "", "")
 	if !changes(above, "2", "0") || !slices.Equal(above.Values("data-ceiling"), []string{"200.00 GBP"}) {
 		t.Errorf("a base price above the ceiling: %s", above.Text())
 	}

@@ -41,7 +41,7 @@ func (h *Handlers) reconciliationNewPage(k *web.Request) error {
 }
 
 func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner string, mistakes ui.Errors) error {
-	partners, err := h.partnerOptions(k, web.WriteReconciliation)
+	partners, err := h.partnerOptions(k)
 	if err != nil {
 		return err
 	}

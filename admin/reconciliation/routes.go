@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -85,10 +84,10 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions returns, as options, the partners for which the user has the given permission. The
-// value of an option is the partner's slug.
-func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
-	sc, _ := k.ScopeOf(needs)
+// partnerOptions returns, as options, the partners whose files the user may reconcile. The value of an option is the
+// partner's slug.
+func (h *Handlers) partnerOptions(k *web.Request) ([]ui.Option, error) {
+	sc, _ := k.ScopeOf(web.WriteReconciliation)
 	all, err := h.Partners.List(k.R.Context(), sc)
 	options := make([]ui.Option, len(all))
 	for i, p := range all {

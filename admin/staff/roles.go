@@ -17,7 +17,7 @@ var roleHints = map[models.Role]string{
 	models.Administrator:  "Invites users, assigns roles and views the audit log.",
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",
 	models.PricingManager: "Edits and publishes prices.",
-	models.Finance:        "Pays partners, decides returns and reconciles partners' files. Can reveal consumers' personal data.",
+	models.Finance:        "Pays partners, decides returns, reconciles files and can reveal consumers' personal data.",
 	models.Privacy:        "Reveals and erases consumers' personal data, places legal holds, accepts retention periods and replaces disclosure texts. Cannot view prices or payouts.",
 	models.Auditor:        "Views everything, but cannot make changes.",
 }

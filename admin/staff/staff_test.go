@@ -56,7 +56,8 @@ func TestStaffChangesRequireStepUp(t *testing.T) {
 	if p := b.Post(t, "/account/confirm", url.Values{"proof": {admintest.Password}, "next": {"/account/second-factor"}}); p.Location() != "/account/second-factor" {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if p := b.Get(t, "/account/second-factor"); p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/account">Cancel`) {
+	p := b.Get(t, "/account/second-factor")
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/account">Cancel`) {
 		t.Errorf("%d", p.Status)
 	}
 	h.CheckAuditLog(t)

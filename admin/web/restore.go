@@ -40,6 +40,7 @@ var restoreNotices = map[string]Notice{
 		Code: "file_not_kept",
 		Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again.",
 	},
+	RestoreNone: formNotSaved,
 }
 
 var formNotSaved = Notice{
@@ -128,9 +129,6 @@ func restore(k *Request) error {
 			return nil
 		}
 		k.restored = f
-	}
-	if why == RestoreNone {
-		k.Notices = append(k.Notices, formNotSaved)
 	}
 	if n, ok := restoreNotices[why]; ok {
 		k.Notices = append(k.Notices, n)

@@ -15,7 +15,7 @@ import (
 // Filter selects events. A field with its zero value matches all events.
 type Filter struct {
 	Kind, Object string
-	Text         string // part of the actor, the action, the object's id or the reason, ignoring case
+	Text         string // part of the actor, the action, the object's id, a value or the reason, ignoring case
 	Actor        string // part of the actor's name or email address, ignoring case
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject

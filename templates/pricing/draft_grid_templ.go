@@ -538,7 +538,7 @@ type CellChange struct {
 	Cell, Old, New string
 	Inherited      bool   // Old was inherited
 	NewInherited   bool   // New is inherited
-	Ceiling        string // if the new price is above it
+	Ceiling        string // set if the new price is above it
 }
 
 func DraftBulk(v DraftBulkView) templ.Component {
