@@ -31,7 +31,7 @@ func (h *Handlers) overview(k *web.Request) error {
 		return k.Show(http.StatusServiceUnavailable, view.Page(v))
 	}
 	for _, s := range f.Steps {
-		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
+		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: r.StepLabel(s.At), Pings: s.Pings, Posts: s.Posts})
 	}
 	if v.ShowPayouts = k.May(web.ReadPricing) || k.May(web.ReadPayouts) || k.May(web.ReadStaff); v.ShowPayouts {
 		v.Payouts = f.Payouts

@@ -49,7 +49,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 		return k.Show(http.StatusServiceUnavailable, view.PartnerTraffic(v))
 	}
 	for _, s := range f.Steps {
-		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
+		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: r.StepLabel(s.At), Pings: s.Pings, Posts: s.Posts})
 	}
 	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
 	if len(f.Days) > 1 {

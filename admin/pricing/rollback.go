@@ -9,6 +9,8 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
+func rollBackURL(version int) string { return web.VersionURL(version) + "/rollback" }
+
 func (h *Handlers) rollBackPage(k *web.Request) error {
 	card, err := h.pricedVersion(k)
 	if err != nil {

@@ -47,14 +47,19 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	if card.CopiedFrom > 0 {
 		v.CopiedFrom = ui.Link{Label: web.VersionName(card.CopiedFrom), URL: web.VersionURL(card.CopiedFrom)}
 	}
-	if card.State == models.RateCardSuperseded && k.May(web.PublishPricing) {
-		v.RollBackURL = v.URL + "/rollback"
-	}
 	if k.May(web.WritePricing) {
 		v.BeginURL = fmt.Sprint("/pricing/drafts/new?from=", card.Version)
 	}
 	if err := h.versionChanges(k, card, &v); err != nil {
 		return err
+	}
+	if k.May(web.PublishPricing) {
+		switch {
+		case card.State == models.RateCardSuperseded:
+			v.RollBack = ui.Link{Label: "Roll back to this version", URL: rollBackURL(card.Version)}
+		case v.Before.URL != "":
+			v.RollBack = ui.Link{Label: "Roll back to " + v.Before.Label, URL: v.Before.URL + "/rollback"}
+		}
 	}
 	if err := h.versionAudit(k, &v); err != nil {
 		return err

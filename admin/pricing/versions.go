@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -37,6 +38,9 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 		}
 		if card.BasedOn > 0 {
 			row.CompareURL = compareURL(card.BasedOn, card.Version)
+		}
+		if card.State == models.RateCardSuperseded && k.May(web.PublishPricing) {
+			row.RollBackURL = rollBackURL(card.Version)
 		}
 		v.Versions = append(v.Versions, row)
 	}

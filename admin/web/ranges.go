@@ -9,18 +9,30 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+const day = 24 * time.Hour
+
 // Range is a time range that ends now, divided into steps for a chart.
 type Range struct {
 	name, label, Words string
 	Step               time.Duration
 	Steps              int
-	Layout, Head       string
+	layout, Head       string
+}
+
+// StepLabel formats the time step that begins at the given time, such as "12:00", or "2 Jan 12:00–18:00" for a step of
+// several hours.
+func (r Range) StepLabel(at time.Time) string {
+	label := at.Format(r.layout)
+	if r.Step > time.Hour && r.Step < day {
+		label += "–" + at.Add(r.Step).Format("15:04")
+	}
+	return label
 }
 
 var ranges = []Range{
 	{"1h", "1 h", "in the last hour", time.Minute, 60, "15:04", "Minute (UTC)"},
 	{"24h", "24 h", "in the last 24 hours", time.Hour, 24, "15:04", "Hour (UTC)"},
-	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "Start of period (UTC)"},
+	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "Period (UTC)"},
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
 
@@ -56,7 +68,6 @@ func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
 	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {
 		return r, from, until, false
 	}
-	const day = 24 * time.Hour
 	if until.IsZero() {
 		until = k.Now.UTC().Truncate(day).Add(day)
 	}
@@ -81,13 +92,13 @@ func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
 	}
 	r = Range{
 		Words: "from " + from.Format("2 January") + " to " + last.Format("2 January 2006"),
-		Step:  day, Layout: "2 Jan", Head: "Day (UTC)",
+		Step:  day, layout: "2 Jan", Head: "Day (UTC)",
 	}
 	if days <= 14 {
-		r.Step, r.Layout, r.Head = 6*time.Hour, "2 Jan 15:04", "Start of period (UTC)"
+		r.Step, r.layout, r.Head = 6*time.Hour, "2 Jan 15:04", "Period (UTC)"
 	}
 	if days == 1 {
-		r.Words, r.Step, r.Layout, r.Head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
+		r.Words, r.Step, r.layout, r.Head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
 	}
 	return r, from, until, true
 }

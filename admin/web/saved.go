@@ -129,10 +129,14 @@ func (k *Request) showSaved() error {
 	return nil
 }
 
-// savedChanges describes the changed values of an event, such as " (signing mode: off → required)".
-func savedChanges(e models.AuditEvent) string {
-	if text := ui.ChangedValues(Changes(e.Before, e.After), 3); text != "" {
-		return " (" + text + ")"
+// savedChanges describes the changed values of an event, such as " (signing mode: off → required)", and where the rules
+// of a rollback come from.
+func savedChanges(e models.AuditEvent) (text string) {
+	if version := FieldText(Fields(e.After), "copied_from"); version != "" {
+		text = " with the rules of version " + version
 	}
-	return ""
+	if values := ui.ChangedValues(Changes(e.Before, e.After), 3); values != "" {
+		text += " (" + values + ")"
+	}
+	return text
 }

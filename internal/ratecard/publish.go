@@ -239,6 +239,9 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 		return err
 	}
 	after := map[string]any{"version": card.Version, "note": card.Note}
+	if card.CopiedFrom > 0 {
+		after["copied_from"] = card.CopiedFrom
+	}
 	if card.Approver != "" {
 		after["submitter"], after["approver"] = card.Submitter, card.Approver
 	}
