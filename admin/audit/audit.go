@@ -79,6 +79,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 		}, q.Get("outcome")),
 		State: ui.ListState{
 			Filtered: f.Text != "" || web.IsFiltered(q, auditFilters...),
+			Invalid:  len(mistakes) > 0,
 			ClearURL: "/audit",
 			Hidden:   web.HiddenEvents(k),
 		},

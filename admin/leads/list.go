@@ -1,8 +1,10 @@
 package leads
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +23,8 @@ import (
 const LeadsPage = 50
 
 var allLeads = ui.Link{Label: "Leads", URL: "/leads"}
+
+var twoLetters = regexp.MustCompile(`^[A-Za-z]{2}$`)
 
 var leadStates = []ui.Option{
 	{Value: leads.StateDelivered, Label: "Delivered"},
@@ -70,6 +74,7 @@ func (h *Handlers) showLeads(
 		Leads:      h.leadRows(k, found.Rows),
 		State: ui.ListState{
 			Filtered: web.IsFiltered(q, filters...),
+			Invalid:  len(mistakes) > 0,
 			ClearURL: "/leads",
 		},
 		ScannedTo: found.ScannedTo,
@@ -119,7 +124,6 @@ func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, to
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry:         web.SearchText(q, "industry"),
-		Country:          iso3166.Country(strings.ToUpper(web.SearchText(q, "country"))),
 		State:            web.SearchText(q, "state"),
 		PartnerReference: web.SearchText(q, "reference"),
 		SubID:            web.SearchText(q, "sub_id"),
@@ -133,6 +137,10 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		}
 	}
 	query.From, query.To, mistakes = web.DateRange(q)
+	var unknown *web.Notice
+	if query.Country, unknown = h.countryNamed(web.SearchText(q, "country")); unknown != nil {
+		mistakes = append(mistakes, *unknown)
+	}
 	if text := strings.TrimSpace(q.Get("partner")); text != "" {
 		p, problem, err := web.FindPartner(k, k.Scope, "partner", text)
 		if err != nil {
@@ -154,6 +162,30 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		query.Partner, query.Account = account.PartnerID, account.ID
 	}
 	return query, mistakes, nil
+}
+
+// countryNamed returns the code of the country that a user entered as a code or as the name of a market. Leads can come
+// from countries without a market, so any two letters are a code. For every other text, the result is a notice.
+func (h *Handlers) countryNamed(text string) (code string, unknown *web.Notice) {
+	text = strings.TrimSpace(text)
+	if text == "" || twoLetters.MatchString(text) {
+		return iso3166.Country(strings.ToUpper(text)), nil
+	}
+	unknown = &web.Notice{
+		Kind: "warn", Code: "country",
+		Text: fmt.Sprintf("“%s” is not a country. Enter a code of two letters, such as DE.", web.Short(text)),
+	}
+	markets := h.Prices.Markets()
+	i, found := markets.ByCode(markets.Suggest(text))
+	switch m := markets.At(i); {
+	case !found:
+		return "", unknown
+	case strings.EqualFold(text, m.Name):
+		return m.Code, nil
+	default:
+		unknown.Text = fmt.Sprintf("“%s” is not a country. Did you mean %s (%s)?", web.Short(text), m.Name, m.Code)
+		return "", unknown
+	}
 }
 
 func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row) {

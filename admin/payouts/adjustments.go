@@ -3,6 +3,8 @@ package payouts
 import (
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
@@ -42,7 +44,9 @@ func (h *Handlers) adjustmentsPage(k *web.Request) error {
 		Partner:    web.Short(q.Get("partner")),
 		Currencies: currencyOptions(q.Get("currency")),
 		States:     web.SelectOption(adjustmentStates, q.Get("state")),
-		State:      ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "currency"), ClearURL: allAdjustments.URL},
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, "state", "partner", "currency"), Invalid: partner.ID == uuid.Max, ClearURL: allAdjustments.URL,
+		},
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL = "/payouts/adjust?partner=" + web.Escape(partner.Slug)

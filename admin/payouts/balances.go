@@ -52,7 +52,7 @@ func (h *Handlers) balances(k *web.Request, q url.Values) (f payouts.BalanceFilt
 
 func (h *Handlers) balancesPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	_, all, err := h.balances(k, q)
+	f, all, err := h.balances(k, q)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,15 @@ func (h *Handlers) balancesPage(k *web.Request) error {
 		Partner:    web.Short(q.Get("partner")),
 		Currencies: currencyOptions(q.Get("currency")),
 		Signs:      web.SelectOption(balanceSigns, q.Get("balance")),
-		State:      ui.ListState{Filtered: web.IsFiltered(q, BalanceFilters...), ClearURL: "/payouts/balances"},
-		Pager:      web.CursorPager("/payouts/balances", q, page.Before, page.After),
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, BalanceFilters...), Invalid: f.Partner == uuid.Max, ClearURL: "/payouts/balances",
+		},
+		Pager: web.CursorPager("/payouts/balances", q, page.Before, page.After),
 	}
 	v.Pager.BySize = true
-	v.Pager.Count = web.CountText(int64(len(all)), false, "balance", "balances")
+	if !v.State.Invalid {
+		v.Pager.Count = web.CountText(int64(len(all)), false, "balance", "balances")
+	}
 	for _, b := range page.Balances {
 		account := id.Format(id.Account, b.AccountID)
 		v.Balances = append(v.Balances, view.BalanceRow{

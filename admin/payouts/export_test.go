@@ -21,10 +21,13 @@ import (
 func TestInvalidFilter(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	for _, query := range []string{"from=2026-02-30", "to=yesterday&from=%00", "account=nobody", "partner=nobody"} {
+	for _, query := range []string{
+		"from=2026-02-30", "to=yesterday&from=%00", "from=2026-02-03&to=2026-02-02", "account=nobody", "partner=nobody",
+		"currency=pounds",
+	} {
 		p := c.Get(t, "/payouts?"+query)
-		p.Expect(t, query, http.StatusOK, `data-empty="filtered"`)
-		if strings.Count(p.Body, `data-notice="warn"`) != 1 || strings.Contains(p.Body, "/payouts/ledger.csv") {
+		p.Expect(t, query, http.StatusOK, `data-empty="invalid"`)
+		if strings.Contains(p.Body, "0 entries") || strings.Count(p.Body, `data-notice="warn"`) != 1 || strings.Contains(p.Body, "/payouts/ledger.csv") {
 			t.Errorf("%s: want one warning and no export: %s", query, p.Text())
 		}
 		c.Get(t, "/payouts/ledger.csv?"+query).Expect(t, query+", CSV", http.StatusUnprocessableEntity)

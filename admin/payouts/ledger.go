@@ -58,15 +58,16 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 		return f, err
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
-		if f.Currency, err = money.ParseCurrency(code); err != nil {
-			f.Account = uuid.Max // matches nothing
+		var unknown error
+		if f.Currency, unknown = money.ParseCurrency(code); unknown != nil {
+			f.mistakes = append(f.mistakes, web.Notice{Kind: "warn", Code: "currency", Text: "Choose a currency from the list."})
 		}
 	}
 	var badDates []web.Notice
-	if f.From, f.To, badDates = web.DateRange(q); len(badDates) > 0 {
-		f.Account = uuid.Max
+	f.From, f.To, badDates = web.DateRange(q)
+	if f.mistakes = append(f.mistakes, badDates...); len(f.mistakes) > 0 {
+		f.Account = uuid.Max // matches nothing
 	}
-	f.mistakes = append(f.mistakes, badDates...)
 	return f, nil
 }
 
@@ -115,9 +116,11 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 		Kinds:      web.SelectOption(entryKinds, q.Get("kind")),
 		Currencies: currencyOptions(q.Get("currency")),
 		Opens:      web.SelectOption(openOptions, q.Get("open")),
-		State:      ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"},
-		Export:     h.ledgerExport(k, q, n, more),
-		JobsURL:    "/jobs",
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, LedgerFilters...), Invalid: f.invalid(), ClearURL: "/payouts",
+		},
+		Export:  h.ledgerExport(k, q, n, more),
+		JobsURL: "/jobs",
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
@@ -128,7 +131,9 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 	if len(entries) > 0 {
 		v.Pager = web.KeyPager("/payouts", q, newer, older, entries[0].ID, entries[len(entries)-1].ID)
 	}
-	v.Pager.Count = web.CountText(n, more, "entry", "entries")
+	if !f.invalid() {
+		v.Pager.Count = web.CountText(n, more, "entry", "entries")
+	}
 	if err := h.ledgerSums(k, f, &v); err != nil {
 		return err
 	}

@@ -52,7 +52,9 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		Partner: web.Short(q.Get("partner")),
 		Lead:    web.Short(q.Get("lead")),
 		States:  web.SelectOption(returnStates, q.Get("state")),
-		State:   ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, "state", "partner", "lead"), Invalid: partner.ID == uuid.Max, ClearURL: "/payouts/returns",
+		},
 	}
 	if k.May(web.WritePayouts) {
 		v.NewURL = "/payouts/returns/new"

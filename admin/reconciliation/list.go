@@ -39,7 +39,9 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 		Shell:   k.Shell("Reconciliation"),
 		Partner: web.Short(q.Get("partner")),
 		States:  web.SelectOption(reconciliationStates, q.Get("state")),
-		State:   ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, "partner", "state"), Invalid: mistake != nil, ClearURL: "/reconciliation",
+		},
 	}
 	if mistake != nil {
 		v.Shell.Notices = append(v.Shell.Notices, *mistake)

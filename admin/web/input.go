@@ -25,6 +25,9 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 			*into = day
 		}
 	}
+	if len(mistakes) == 0 && !to.IsZero() && from.After(to) {
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not after the end date."}}
+	}
 	if !to.IsZero() {
 		to = to.AddDate(0, 0, 1) // the last day is included
 	}

@@ -78,8 +78,8 @@ func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
 	days := int(until.Sub(from) / day)
 	switch {
 	case len(mistakes) > 0:
-	case days < 1:
-		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not after the end date."}}
+	case days < 1: // without one of the dates, the other one is in the future
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not in the future."}}
 	case days > maxDays:
 		mistakes = []Notice{{Kind: "warn", Code: "date", Text: fmt.Sprintf("Choose at most %d days.", maxDays)}}
 	}

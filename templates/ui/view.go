@@ -94,6 +94,7 @@ type Pager struct {
 // rows yet.
 type ListState struct {
 	Filtered bool   // a filter is set
+	Invalid  bool   // the page explains a filter that is not valid
 	ClearURL string // the list without filters
 	Failed   string // error message, or ""
 	RetryURL string
