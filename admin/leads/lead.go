@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -122,9 +123,11 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	if l.HMACVerified {
 		signed = fmt.Sprintf("Signed with secret “%s” (%s…%s)", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
 	}
+	card := h.cardLink(k, l.CardVersion)
+	card.Label = "Rate card " + strings.ToLower(card.Label)
 	steps := []view.Step{
 		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "Rate card:", More: h.cardLink(k, l.CardVersion)},
+		{At: l.QuotedAt, Event: "priced", What: "Priced", More: card},
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
@@ -135,7 +138,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case models.EventDelivered:
-			step.What, step.Detail = "Delivered", "Request "+web.FieldText(detail, "request_id")
+			step.What, step.Request = "Delivered", web.FieldText(detail, "request_id")
 		case models.EventReturned:
 			step.Reason = web.FieldText(detail, "reason")
 			step.Detail = ui.Sentence(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
@@ -163,7 +166,7 @@ func (h *Handlers) addDuration(k *web.Request, l leads.Details, v *view.DetailsV
 		return err
 	}
 	step := slices.IndexFunc(v.Timeline, func(s view.Step) bool { return s.Event == string(models.EventDelivered) })
-	v.Timeline[step].Detail += ", " + ui.DurationText(took)
+	v.Timeline[step].Detail = "Took " + ui.DurationText(took)
 	return nil
 }
 

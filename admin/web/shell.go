@@ -61,6 +61,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	if n, ok := submittedNotices[k.R.URL.Query().Get("submitted")]; ok {
 		s.Notices = append(s.Notices, n)
 	}
+	s.FindsLeads = k.May(FindLeads)
 	s.Person = ui.User{Name: k.Session.Staff.Name, Role: k.roleLabel()}
 	for _, a := range areas {
 		url := a.path

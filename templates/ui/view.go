@@ -18,7 +18,16 @@ type Shell struct {
 	Nav         []NavItem // areas that the user may see
 	Crumbs      []Link    // links to the parent pages
 	Person      User      // the signed-in user, or empty
+	FindsLeads  bool      // the user may find leads by email address and phone number
 	Notices     []Notice
+}
+
+// jumpLabel says what the search field at the top of the page accepts.
+func (s Shell) jumpLabel() string {
+	if s.FindsLeads {
+		return "Name, ID, email or phone"
+	}
+	return "Name or ID"
 }
 
 // Assets contains the URLs of the style sheet, the scripts and the icon.
