@@ -70,10 +70,16 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		return err
 	}
 	of := forecast.Of(a.Identifier)
-	confirm, mistakes := confirmMode(k, partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning),
-		partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning), of.Posts, of.Unsigned)
-	return web.Submit(k, web.Form{
-		Errors: mistakes,
+	is := partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning)
+	page := modeConfirmation(k, partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning), is, of)
+	if page != nil {
+		url := web.PartnerURL(p.ID)
+		page.Cancel = url + "/accounts/" + id.Format(id.Account, a.ID)
+		page.Action = page.Cancel
+		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners,
+			ui.Link{Label: p.Name, URL: url}, ui.Link{Label: a.Name, URL: page.Cancel})
+	}
+	return web.Submit(k, withConfirmation(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
@@ -91,10 +97,9 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 				Suspended: change.Status == models.AccountSuspended,
 				Version:   r.Version,
 				Signing:   web.SelectOption(h.modes(k, models.SigningInherit), f.Get("signing")),
-				Confirm:   confirm,
 				Conflict:  r.Conflict,
 				Errors:    r.Errors,
 			})
 		},
-	})
+	}, page))
 }

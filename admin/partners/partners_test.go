@@ -657,8 +657,8 @@ func TestCheckPost(t *testing.T) {
 	}
 }
 
-// The account form shows how many posts were unsigned. Changing the signing mode requires a recent
-// step-up.
+// The forms of accounts and partners show how many accepted posts were unsigned. Changing the signing mode requires a
+// confirmation and a recent step-up.
 func TestAccountSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -702,13 +702,40 @@ func TestAccountSigningMode(t *testing.T) {
 		t.Errorf("without proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 	form.Set("proof", admintest.Password)
-	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"confirmed"}) ||
-		!strings.Contains(p.Body, "3 of 7 posts were unsigned") || mode() != "off" {
-		t.Errorf("without confirmation: status %d, mode %s: %s", p.Status, mode(), p.Text())
+	// The confirmation is not an error, and contains the submitted values.
+	o.Post(t, at, form).Expect(t, "confirmation", http.StatusOK, "7 (4 signed, 3 unsigned)", "3 of 7 accepted posts",
+		`name="confirmed" value="required"`, `name="name" value="Main"`, `<p tabindex="-1" autofocus>`)
+	if mode() != "off" {
+		t.Errorf("without confirmation: the mode is %s", mode())
 	}
 	form.Set("confirmed", "required")
 	if p := o.Post(t, at, form); p.Status != http.StatusSeeOther || mode() != "required" {
 		t.Errorf("with proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
+	}
+
+	// The Signing tab counts only accepted posts, too. The step-up has expired on the page with the confirmation.
+	tab, path := o.PartnerURL+"?tab=signing", o.PartnerURL+"/signing"
+	p = o.Get(t, tab)
+	p.Expect(t, "Signing tab", http.StatusOK, "3 of 7 accepted posts", "Accepted posts (24 h)")
+	form = url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"off"}}
+	p = o.Post(t, path, form)
+	p.Expect(t, "turning signing off", http.StatusOK, "7 (4 signed, 3 unsigned)", `name="confirmed" value="off"`)
+	if len(p.Errors()) != 0 || o.Count(t, "partners", "signing_mode = 'off'") != 0 {
+		t.Errorf("turning signing off: errors %q", p.Errors())
+	}
+	form.Set("confirmed", "off")
+	o.Time.Advance(11 * time.Minute)
+	if p := o.Post(t, path, form); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"proof"}) ||
+		!strings.Contains(p.Body, `name="confirmed" value="off"`) {
+		t.Errorf("without proof: got %d and errors %q", p.Status, p.Errors())
+	}
+	form.Set("proof", admintest.Password)
+	o.Post(t, path, form).ExpectRedirect(t, tab)
+	form.Set("version", admintest.VersionAt(t, o.Get(t, tab)))
+	form.Del("confirmed")
+	same := o.Post(t, path, form).Location()
+	if codes := o.Get(t, same).Codes(); !slices.Equal(codes, []string{"unchanged"}) {
+		t.Errorf("without a change: got codes %q", codes)
 	}
 }
 

@@ -50,7 +50,7 @@ func (h *Handlers) revokeView(
 		Facts: []ui.Fact{
 			{Name: "Secret", Value: "“" + s.Label + "” (" + shownSecret(s) + ")"},
 			{Name: "Last used", Value: lastUsed},
-			{Name: "Posts (24 h)", Value: ui.Number(posts)},
+			{Name: "Accepted posts (24 h)", Value: ui.Number(posts)},
 		},
 		TypeName: p.Slug,
 		StepUp:   web.StepUp(k),

@@ -136,7 +136,7 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	v := &view.OverlapView{Chart: ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",
-		Summary: "Signed posts per hour in the last 24 hours.",
+		Summary: "Accepted signed posts per hour in the last 24 hours.",
 		Steps:   "Hour (UTC)",
 	}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
@@ -164,11 +164,11 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	}
 	switch old, all := recent(older), recent(older)+recent(newest); {
 	case all == 0:
-		v.Words = "There were no signed posts in the current or previous hour."
+		v.Words = "No signed posts were accepted in the current or previous hour."
 	case old == 0:
-		v.Words = "All posts in the current and previous hour were signed with the newest secret. The older secrets are no longer used."
+		v.Words = "All signed posts that were accepted in the current or previous hour were signed with the newest secret. The older secrets are no longer used."
 	default:
-		v.Words = ui.Number(old) + " of " + ui.Number(all) + " posts in the current and previous hour were signed with an older secret."
+		v.Words = ui.Number(old) + " of " + ui.Plural(all, "accepted signed post", "accepted signed posts") + " in the current and previous hour were signed with an older secret."
 	}
 	return v
 }

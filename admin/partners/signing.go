@@ -2,7 +2,9 @@ package partners
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,9 +18,8 @@ import (
 
 // signingForm contains the values that the form shows: the saved settings, or the rejected input.
 type signingForm struct {
-	mode    string
-	shared  bool
-	confirm []ui.Option // confirms the mode, if that is necessary
+	mode   string
+	shared bool
 	web.Rejected
 }
 
@@ -40,7 +41,6 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		Modes:    web.SelectOption(h.modes(k, models.SigningDefault), f.mode),
 		Mode:     h.modeLabel(k, p.SigningMode),
 		Shared:   f.shared,
-		Confirm:  f.confirm,
 		Version:  f.Version,
 		StepUp:   web.StepUp(k),
 		Conflict: f.Conflict,
@@ -67,8 +67,8 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	return k.Show(status, view.PartnerSigning(v))
 }
 
-// forecast counts the posts from the last 24 hours that would have been rejected if signatures had
-// been required.
+// forecast counts the posts that were accepted in the last 24 hours and would have been rejected if signatures had been
+// required.
 func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, err error) {
 	found, err := h.Reporting.Unsigned(k.R.Context(), k.Scope, p.ID, k.Now.Add(-24*time.Hour))
 	if err != nil {
@@ -95,33 +95,67 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	return f, nil
 }
 
-// confirmMode checks that the user has confirmed a change of the effective signing mode to off or required. It returns
-// the option that confirms it, or none if no confirmation is necessary. The numbers are the posts of the last 24 hours.
-func confirmMode(
-	k *web.Request, was, is models.SigningMode, posts, unsigned int64,
-) (confirm []ui.Option, mistakes ui.Errors) {
-	var impact string
+// modeConfirmation returns the page that confirms a change of the effective signing mode to off or required. It returns
+// nil if no confirmation is necessary. The parameter f counts the posts of the last 24 hours.
+func modeConfirmation(k *web.Request, was, is models.SigningMode, f view.ForecastRow) *ui.ConfirmView {
+	v := &ui.ConfirmView{
+		Submit: "Change signing mode",
+		Facts: []ui.Fact{
+			{Name: "Signing mode", Value: plainMode(was) + " → " + plainMode(is)},
+			{
+				Name:  "Accepted posts (24 h)",
+				Value: ui.Number(f.Posts) + " (" + ui.Number(f.Posts-f.Unsigned) + " signed, " + ui.Number(f.Unsigned) + " unsigned)",
+			},
+		},
+		Hidden: []ui.Hidden{{Name: "confirmed", Value: string(is)}},
+	}
 	switch {
 	case was == is:
-		return nil, nil
+		return nil
 	case is == models.SigningOff:
-		impact = "Unsigned posts will be accepted. Anyone who knows the partnerId can then send leads that you pay for."
+		v.Consequence = "Unsigned posts will be accepted, without a check that they come from the partner. Anyone who knows " +
+			"the partnerId can then send leads that you pay for. Signed posts will still be checked. This takes effect within " +
+			"a second."
 	case is == models.SigningRequired:
-		impact = "Unsigned posts will be rejected. In the last 24 hours, " + ui.Number(unsigned) + " of " +
-			ui.Plural(posts, "post was", "posts were") + " unsigned."
+		v.Harmless = true
+		v.Consequence = "Unsigned posts will be rejected. This takes effect within a second."
+		if f.Unsigned > 0 {
+			v.Warning = "In the last 24 hours, " + ui.Number(f.Unsigned) + " of " +
+				ui.Plural(f.Posts, "accepted post", "accepted posts") + " would have been rejected."
+		}
 	default:
-		return nil, nil
+		return nil
 	}
-	confirmed := k.R.PostForm.Get("confirmed") == string(is)
-	if !confirmed {
-		mistakes = ui.Errors{{Field: "confirmed", Code: "confirm", Message: "Confirm the new signing mode."}}
+	for _, name := range slices.Sorted(maps.Keys(k.R.PostForm)) {
+		if name != "confirmed" && name != "proof" {
+			v.Hidden = append(v.Hidden, ui.Hidden{Name: name, Value: web.Short(k.R.PostForm.Get(name))})
+		}
 	}
-	return []ui.Option{{
-		Value:    string(is),
-		Label:    "Change the signing mode to “" + plainMode(is) + "”",
-		Hint:     impact,
-		Selected: confirmed,
-	}}, mistakes
+	return v
+}
+
+// withConfirmation returns a form that shows a page before it makes its change, and again if the step-up on the page
+// fails. It returns the form unchanged if there is no page.
+func withConfirmation(k *web.Request, form web.Form, page *ui.ConfirmView) web.Form {
+	if page == nil {
+		return form
+	}
+	confirmed := k.R.PostForm.Get("confirmed") == page.Hidden[0].Value
+	do, show := form.Do, form.Show
+	form.Do = func() (string, error) {
+		if confirmed {
+			return do()
+		}
+		return "", k.Show(http.StatusOK, ui.Confirm(*page))
+	}
+	form.Show = func(r web.Rejected) error {
+		if !confirmed || r.Err != nil {
+			return show(r)
+		}
+		page.StepUp, page.Errors = r.StepUp, r.Errors
+		return k.Show(r.Status, ui.Confirm(*page))
+	}
+	return form
 }
 
 func (h *Handlers) setSigning(k *web.Request) error {
@@ -135,22 +169,29 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	var mistakes ui.Errors
 	was := partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning)
 	is := partners.EffectiveMode(models.SigningInherit, models.SigningMode(f.mode), h.DefaultSigning)
-	f.confirm, mistakes = confirmMode(k, was, is, forecast.Posts, forecast.Unsigned)
-	return web.Submit(k, web.Form{
-		Errors: mistakes,
+	page := modeConfirmation(k, was, is, view.ForecastRow{Posts: forecast.Posts, Unsigned: forecast.Unsigned})
+	url := web.PartnerURL(p.ID)
+	if page != nil {
+		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners, ui.Link{Label: p.Name, URL: url})
+		page.Action, page.Cancel = url+"/signing", url+"?tab=signing"
+	}
+	unchanged := p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared
+	return web.Submit(k, withConfirmation(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
 				models.SigningMode(f.mode), f.shared)
-			return web.PartnerURL(p.ID) + "?tab=signing", err
+			if unchanged {
+				return web.Unchanged(url + "?tab=signing"), err
+			}
+			return url + "?tab=signing", err
 		},
 		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {
 			f.Rejected = r
 			return h.showSigning(k, r.Status, p, f)
 		},
-	})
+	}, page))
 }

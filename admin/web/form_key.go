@@ -65,10 +65,14 @@ func created(k *Request, object string) string {
 	return withQuery(path, "submitted", "before")
 }
 
-// submittedNotices are the notices for a form that was submitted twice. The key is the value of the
+// Unchanged returns a URL whose page says that the submitted form changed nothing.
+func Unchanged(url string) string { return withQuery(url, "submitted", "unchanged") }
+
+// submittedNotices are the notices for forms that were submitted twice or without a change. The key is the value of the
 // query parameter "submitted".
 var submittedNotices = map[string]Notice{
-	"before": {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
+	"before":    {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
+	"unchanged": {Kind: "info", Code: "unchanged", Text: "Nothing changed."},
 	"shown-once": {
 		Kind: "warn",
 		Code: "shown_once",

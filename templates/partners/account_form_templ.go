@@ -29,7 +29,6 @@ type AccountFormView struct {
 	Default    bool
 	Suspended  bool
 	Signing    []ui.Option
-	Confirm    []ui.Option // confirms the chosen mode; none if it needs no confirmation
 	Forecast   ForecastRow // zero for a new account
 	StepUp     ui.StepUp   // needed for a new account that accepts unsigned posts
 	Version    int
@@ -92,7 +91,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			var templ_7745c5c3_Var3 templ.SafeURL
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(v.Action)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 41, Col: 20}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 40, Col: 20}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -110,7 +109,7 @@ func AccountForm(v AccountFormView) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Forecast.Posts))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 44, Col: 45}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 43, Col: 45}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var4)
 				if templ_7745c5c3_Err != nil {
@@ -123,7 +122,7 @@ func AccountForm(v AccountFormView) templ.Component {
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Forecast.Unsigned))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 45, Col: 51}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/account_form.templ`, Line: 44, Col: 51}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 				if templ_7745c5c3_Err != nil {
@@ -169,10 +168,6 @@ func AccountForm(v AccountFormView) templ.Component {
 				}
 			}
 			templ_7745c5c3_Err = accountDefault(v).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = confirmMode(v.Confirm, v.Errors).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -319,7 +314,7 @@ func (v AccountFormView) forecastText() string {
 	case v.Forecast.Posts == 0:
 		return "This account had no accepted posts in the last 24 hours."
 	default:
-		return "In the last 24 hours, " + ui.Number(v.Forecast.Unsigned) + " of " + ui.Plural(v.Forecast.Posts, "post was", "posts were") + " unsigned."
+		return "In the last 24 hours, " + ui.Number(v.Forecast.Unsigned) + " of " + ui.Plural(v.Forecast.Posts, "accepted post was", "accepted posts were") + " unsigned."
 	}
 }
 
