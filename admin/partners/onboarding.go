@@ -3,6 +3,7 @@ package partners
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// recentActivityWindow is the maximum age of the activity that the onboarding page shows.
-const recentActivityWindow = 24 * time.Hour
+const (
+	// recentActivityWindow is the maximum age of the activity that the onboarding page shows.
+	recentActivityWindow = 24 * time.Hour
+	// recentActivityItems is how many leads, and how many groups of each kind of request, the onboarding page shows.
+	recentActivityItems = 10
+)
 
 func (h *Handlers) onboardingPage(k *web.Request) error {
 	p, err := h.partner(k)
@@ -167,11 +172,23 @@ func (h *Handlers) onboardingLive(k *web.Request) error {
 // live returns the partner's latest activity. It also adds the signed leads to the progress, because they are not in
 // the recorded traffic yet.
 func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.OnboardingLive, err error) {
-	all, err := h.Reporting.Activity(k.R.Context(), k.Scope, p.ID, k.Now.Add(-recentActivityWindow), 10)
+	ctx, since := k.R.Context(), k.Now.Add(-recentActivityWindow)
+	leads, err := h.Reporting.RecentLeads(ctx, k.Scope, p.ID, since, recentActivityItems)
 	if err != nil {
 		return v, err
 	}
-	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", true
+	groups, _, err := h.Reporting.RequestGroups(ctx, k.Scope, reporting.RequestFilter{
+		Partner: p.ID, Rejected: true, Since: since,
+	})
+	if err != nil {
+		return v, err
+	}
+	groups = slices.DeleteFunc(groups, func(g reporting.RequestGroup) bool { return g.Place > recentActivityItems })
+	names, err := h.groupNames(k, groups)
+	if err != nil {
+		return v, err
+	}
+	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", len(leads) == 0
 	accounts := map[uuid.UUID]models.Account{}
 	for _, a := range s.accounts {
 		accounts[a.ID] = a
@@ -180,48 +197,56 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 	for _, one := range s.secrets {
 		labels[one.ID] = one.Label
 	}
-	for _, a := range all {
-		e := liveEvent(a, accounts, labels)
-		if a.Outcome == "signature" {
-			e.CheckURL = web.PartnerURL(p.ID) + "/check"
+	for _, l := range leads {
+		e := leadEvent(l, accounts, labels)
+		if k.MayAt(web.ReadLeads, p.ID) {
+			e.Lead.URL = web.LeadURL(l.ID)
 		}
-		if e.Lead.Label != "" && k.MayAt(web.ReadLeads, p.ID) {
-			e.Lead.URL = web.LeadURL(a.Lead)
-		}
-		v.Waiting = v.Waiting && a.Lead == uuid.Nil
-		signed := a.Lead != uuid.Nil && a.Secret != uuid.Nil
-		s.signed.Any, s.signed.Live = s.signed.Any || signed, s.signed.Live || signed && !a.Sandbox
+		signed := l.Secret != uuid.Nil
+		s.signed.Any, s.signed.Live = s.signed.Any || signed, s.signed.Live || signed && !l.Sandbox
 		v.Events = append(v.Events, e)
 	}
+	for _, g := range groups {
+		v.Events = append(v.Events, rejectionEvent(g, groupRow(k, g, names)))
+	}
+	slices.SortStableFunc(v.Events, func(a, b view.LiveEvent) int { return b.At.Compare(a.At) })
 	return v, nil
 }
 
-func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
-	if a.Lead == uuid.Nil {
-		e := view.LiveEvent{
-			At:   a.At,
-			Kind: "bad",
-			What: ui.Sentence(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
-			Fix:  web.RejectionFix(a.Outcome, a.Code),
-
-			Request: ui.Link{Label: id.Format(id.Request, a.Request)},
-		}
-		if len(a.Fields) > 0 {
-			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
-		}
-		return e
-	}
+func rejectionEvent(g reporting.RequestGroup, row view.RequestRow) view.LiveEvent {
 	e := view.LiveEvent{
-		At:      a.At,
+		At:   row.At,
+		Kind: "bad",
+		What: ui.Sentence(g.Endpoint) + " rejected: " + web.ReasonLabel(g.Outcome),
+		Fix:  row.Fix, CheckURL: row.CheckURL, Request: row.RequestID,
+		First: row.First,
+	}
+	if !row.First.IsZero() {
+		e.Count = row.Count
+	}
+	switch {
+	case len(row.Fields) > 0:
+		e.Detail = "Fields: " + strings.Join(row.Fields, ", ")
+	case row.Secret != "":
+		e.Detail = "Secret " + row.Secret
+	}
+	return e
+}
+
+func leadEvent(
+	l reporting.RecentLead, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string,
+) view.LiveEvent {
+	e := view.LiveEvent{
+		At:      l.At,
 		Kind:    "good",
 		What:    "Lead delivered",
-		Lead:    ui.Link{Label: id.Format(id.Lead, a.Lead)},
-		Sandbox: a.Sandbox,
+		Lead:    ui.Link{Label: id.Format(id.Lead, l.ID)},
+		Sandbox: l.Sandbox,
+		Detail:  "Account " + accounts[l.Account].Identifier + ", " + l.Industry + ", " + l.Price.String(),
 	}
-	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()
-	if label, ok := labels[a.Secret]; ok {
+	if label, ok := labels[l.Secret]; ok {
 		e.Detail += ", signed with “" + label + "”"
-	} else if a.Secret == uuid.Nil {
+	} else if l.Secret == uuid.Nil {
 		e.Kind, e.Detail = "warn", e.Detail+", unsigned"
 	}
 	return e

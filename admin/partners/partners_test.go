@@ -552,7 +552,13 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 	o.Get(t, o.PartnerURL+"?tab=requests").ExpectTexts(t, http.StatusOK, name, "401 Invalid HMAC SHA-256 signature",
 		"since <time", o.Time.Now().UTC().Format(">15:04<"), "the first 3 min after it was revoked by ada@example.com")
 	o.Get(t, o.PartnerURL+"?tab=requests&view=each").ExpectTexts(t, http.StatusOK, name)
-	p := o.Get(t, o.PartnerURL+"/requests/"+id.Format(id.Request, request))
+	page := o.PartnerURL + "/requests/"
+	live := o.Get(t, o.PartnerURL+"/onboarding/live")
+	live.ExpectTexts(t, http.StatusOK, "Sign with a valid secret.", `href="`+page)
+	if got := live.Values("data-requests"); !slices.Equal(got, []string{"2"}) || strings.Contains(live.Body, "/check") {
+		t.Errorf("live activity: groups of %q: %s", got, live.Text())
+	}
+	p := o.Get(t, page+id.Format(id.Request, request))
 	p.ExpectTexts(t, http.StatusOK, name, "revoked by ada@example.com on "+ui.UTC(revoked))
 	checks := regexp.MustCompile(`data-check="(\w+)" data-state="(\w+)"`).FindAllStringSubmatch(p.Body, -1)
 	if got := slices.IndexFunc(checks, func(m []string) bool { return m[2] == "bad" }); len(checks) != 14 || got < 0 ||

@@ -78,6 +78,15 @@ func (h *Handlers) requestNames(k *web.Request, all []reporting.Request) (n requ
 	return n, nil
 }
 
+// groupNames is like requestNames, for the newest request of each group.
+func (h *Handlers) groupNames(k *web.Request, groups []reporting.RequestGroup) (requestNames, error) {
+	newest := make([]reporting.Request, len(groups))
+	for i, g := range groups {
+		newest[i] = g.Request
+	}
+	return h.requestNames(k, newest)
+}
+
 // partner returns the name of a partner and the link to its page. It returns an empty link if the partner is not known.
 func (n requestNames) partner(k *web.Request, partner uuid.UUID) ui.Link {
 	p, known := n.partners[partner]

@@ -123,26 +123,26 @@ func (h *Handlers) groupRequests(k *web.Request, f reporting.RequestFilter, v *v
 	if !complete {
 		v.Newest = ui.Number(reporting.MaxRequestGroups)
 	}
-	newest := make([]reporting.Request, len(groups))
-	for i, g := range groups {
-		newest[i] = g.Request
-	}
-	names, err := h.requestNames(k, newest)
+	names, err := h.groupNames(k, groups)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		row := requestRow(k, g.Request, names)
-		row.Count = ui.Number(g.Count)
-		if g.Count > 1 {
-			row.First = g.First
-		}
-		if end, ended := names.ends[g.Secret]; ended && g.Outcome == wrongSignature {
-			row.Secret += ", " + laterText(g.First, end.at, g.Count) + " after it " + end.text()
-		}
-		v.Requests = append(v.Requests, row)
+		v.Requests = append(v.Requests, groupRow(k, g, names))
 	}
 	return nil
+}
+
+func groupRow(k *web.Request, g reporting.RequestGroup, names requestNames) view.RequestRow {
+	row := requestRow(k, g.Request, names)
+	row.Count = ui.Number(g.Count)
+	if g.Count > 1 {
+		row.First = g.First
+	}
+	if end, ended := names.ends[g.Secret]; ended && g.Outcome == wrongSignature {
+		row.Secret += ", " + laterText(g.First, end.at, g.Count) + " after it " + end.text()
+	}
+	return row
 }
 
 func requestRow(k *web.Request, r reporting.Request, names requestNames) view.RequestRow {

@@ -201,35 +201,7 @@ func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome 
 	return request
 }
 
-// Requests that anyone can send, and the partner's own 429s, hide no leads and no signed posts.
-func TestActivityInAFlood(t *testing.T) {
-	t.Parallel()
-	f := openTraffic(t)
-	now := testkit.StartTime()
-	lead := f.lead(t, f.mine, f.sandbox, &f.fresh, now, 100)
-	signed := f.reject(t, f.mine, now, "payload")
-	f.Exec(t, `UPDATE api_requests SET kind = 'signed_post' WHERE request_id = $1`, signed)
-	const n = 3
-	for i := range 2 * n {
-		at := now.Add(time.Duration(i+1) * time.Second)
-		f.reject(t, f.mine, at, "json")
-		limited := f.reject(t, f.mine, at, "too_many")
-		f.Exec(t, `UPDATE api_requests SET kind = 'rate_limited' WHERE request_id = $1`, limited)
-	}
-	got, err := reporting.NewReader(f.DB).Activity(t.Context(), scope.System, f.mine, now, n)
-	outcomes := map[string]int{}
-	for _, a := range got {
-		outcomes[a.Outcome]++
-	}
-	if want := map[string]int{"": 1, "payload": 1, "json": n, "too_many": n}; err != nil || !maps.Equal(outcomes, want) {
-		t.Errorf("got %v, %v, want %v", outcomes, err, want)
-	}
-	if last := got[len(got)-2:]; last[0].Lead != lead || last[1].Request != signed {
-		t.Errorf("the oldest are %+v", last)
-	}
-}
-
-// lead inserts a lead with only the columns that Activity reads.
+// lead inserts a lead with only the columns that RecentLeads reads.
 func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UUID, at time.Time, minor int64) uuid.UUID {
 	t.Helper()
 	lead := id.New(at)
@@ -240,25 +212,21 @@ func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UU
 	return lead
 }
 
-func TestActivity(t *testing.T) {
+func TestRecentLeads(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	f.lead(t, f.mine, f.account, nil, at(-1), 1) // too old
-	f.reject(t, f.mine, at(-1), "signature")
 	first := f.lead(t, f.mine, f.sandbox, &f.fresh, at(0), 100)
-	second := f.reject(t, f.mine, at(1), "payload", "contact.email", "consent")
-	third := f.lead(t, f.mine, f.account, nil, at(2), 200)
+	second := f.lead(t, f.mine, f.account, nil, at(2), 200)
 	f.lead(t, f.theirs, f.theirs, nil, at(3), 1)
-	f.reject(t, f.theirs, at(3), "signature")
 
-	want := []reporting.ActivityItem{
-		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
-		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Code: "invalid_payload", Fields: []string{"contact.email", "consent"}},
+	want := []reporting.RecentLead{
+		{At: at(2), ID: second, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
 		{
 			At:       at(0),
-			Lead:     first,
+			ID:       first,
 			Account:  f.sandbox,
 			Sandbox:  true,
 			Secret:   f.fresh,
@@ -269,13 +237,13 @@ func TestActivity(t *testing.T) {
 	for _, c := range []struct {
 		sc   scope.Scope
 		n    int
-		want []reporting.ActivityItem
+		want []reporting.RecentLead
 	}{
 		{scope.System, 10, want},
-		{scope.Partners(f.mine), 1, want[:2]},
-		{scope.Partners(f.theirs), 10, []reporting.ActivityItem{}},
+		{scope.Partners(f.mine), 1, want[:1]},
+		{scope.Partners(f.theirs), 10, []reporting.RecentLead{}},
 	} {
-		got, err := reporting.NewReader(f.DB).Activity(t.Context(), c.sc, f.mine, now, c.n)
+		got, err := reporting.NewReader(f.DB).RecentLeads(t.Context(), c.sc, f.mine, now, c.n)
 		for i := range got {
 			got[i].At = got[i].At.UTC()
 		}

@@ -43,6 +43,7 @@ type RequestFilter struct {
 	Partner  uuid.UUID
 	Endpoint string
 	Outcome  string
+	Rejected bool // only rejected requests
 	Since    time.Time
 }
 
@@ -118,6 +119,9 @@ func (f RequestFilter) apply(q *gorm.DB) *gorm.DB {
 	}
 	if f.Outcome != "" {
 		q = q.Where("outcome = ?", f.Outcome)
+	}
+	if f.Rejected {
+		q = q.Where("status >= 400")
 	}
 	if !f.Since.IsZero() {
 		q = q.Where("at >= ?", f.Since)
