@@ -51,7 +51,20 @@ var RejectionReasons = map[string]rejectionReason{
 // RejectionFix returns how to fix a rejected request, or "". The fix depends on the code of the response if
 // transactions that have expired or were already delivered have the same outcome, but different causes.
 func RejectionFix(outcome, code string) string {
-	return cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
+	fix := cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
+	if alsoUnsigned(outcome, code) {
+		fix += " " + RejectionReasons[noSignature].Fix
+	}
+	return fix
+}
+
+// noSignature is the outcome of an unsigned post that was rejected only because it was not signed.
+const noSignature = "signature_missing"
+
+// alsoUnsigned reports whether a post was rejected for another reason, but its response says that the signature is
+// missing.
+func alsoUnsigned(outcome, code string) bool {
+	return apperr.PublicCode(code) == apperr.SignatureMissing && outcome != noSignature
 }
 
 var codeFixes = map[apperr.PublicCode]string{
@@ -66,7 +79,11 @@ var codeFixes = map[apperr.PublicCode]string{
 
 // PartnerFix is like RejectionFix, but addresses the partner.
 func PartnerFix(outcome, code string) string {
-	return cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
+	fix := cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
+	if alsoUnsigned(outcome, code) {
+		fix += " " + partnerFixes[noSignature]
+	}
+	return fix
 }
 
 // partnerFixes and partnerCodeFixes contain the fixes that address staff or mention the partner, in words for the

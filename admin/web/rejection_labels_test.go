@@ -35,6 +35,15 @@ func TestRejectionFix(t *testing.T) {
 			t.Errorf("%s has no fix", outcome)
 		}
 	}
+	// If the response says that the signature is missing, fixing only the cause that staff see does not help.
+	for _, outcome := range []models.Outcome{models.OutcomeUnknownAccount, models.OutcomeInactive} {
+		for name, fix := range map[string]func(outcome, code string) string{"staff": RejectionFix, "partner": PartnerFix} {
+			want := fix(string(outcome), "") + " " + fix("signature_missing", "")
+			if got := fix(string(outcome), string(apperr.SignatureMissing)); got != want {
+				t.Errorf("%s, for the %s: got %q, want %q", outcome, name, got, want)
+			}
+		}
+	}
 	if RejectionFix("not_loaded", string(apperr.ServiceUnavailable)) == "" {
 		t.Error("not_loaded has no fix")
 	}
