@@ -46,7 +46,7 @@ type OverlapView struct {
 	Words string // summary of the current and previous hour
 }
 
-var secretColumns = []ui.Column{{Label: "Secret"}, {Label: "Status"}, {Label: "Created"}, {Label: "Last used"}, {Label: "Accepted posts (24 h)", Number: true}, {Label: "Change", NoLabel: true}}
+var secretColumns = []ui.Column{{Label: "Secret"}, {Label: "Status"}, {Label: "Created"}, {Label: "Last used"}, {Label: "Accepted (24 h)", Number: true}, {Label: "Change", NoLabel: true}}
 
 func PartnerSecrets(v PartnerSecretsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -476,7 +476,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.TimeUnder(s.LastUsed, now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.MinuteUnder(s.LastUsed, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -513,7 +513,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Accepted posts (24 h)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Accepted (24 h)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

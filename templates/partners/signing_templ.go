@@ -454,7 +454,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				if f.Unsigned > 0 {
-					templ_7745c5c3_Err = ui.TimeUnder(f.LastUnsigned, now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.MinuteUnder(f.LastUnsigned, now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
