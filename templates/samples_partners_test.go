@@ -152,28 +152,19 @@ func modes() []ui.Option {
 // head returns the header of an approved partner that has delivered leads.
 func head(tab string) partnersview.PartnerHead {
 	h := partnersview.PartnerHead{
-		Shell:     shell("Harbour Leads", "partners", partnersCrumb),
-		URL:       harbour,
-		ID:        "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
-		Name:      "Harbour Leads",
-		Slug:      "harbour-leads",
-		LegalName: "Harbour Leads Ltd",
-		Status:    "approved",
-		Manager:   "Grace Hopper",
-		BaseURL:   "https://api.pingpost.example/p/harbour-leads",
-		Created:   ago(212 * 24 * time.Hour),
-		Version:   12,
-		CanWrite:  true,
-		Suspend: &ui.ConfirmView{
-			Shell:       shell("Suspend Harbour Leads", "partners", partnersCrumb, harbourCrumb),
-			Prefix:      "suspend",
-			Action:      harbour + "/suspend",
-			Submit:      "Suspend partner",
-			Cancel:      harbour,
-			TypeName:    "harbour-leads",
-			Consequence: "The partner's pings will get no price, and its posts will be rejected, including posts on earlier quotes. This takes effect within a second. Past leads and earnings are not affected.",
-			Hidden:      []ui.Hidden{{Name: "version", Value: "12"}},
-		},
+		Shell:      shell("Harbour Leads", "partners", partnersCrumb),
+		URL:        harbour,
+		ID:         "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
+		Name:       "Harbour Leads",
+		Slug:       "harbour-leads",
+		LegalName:  "Harbour Leads Ltd",
+		Status:     "approved",
+		Manager:    "Grace Hopper",
+		BaseURL:    "https://api.pingpost.example/p/harbour-leads",
+		Created:    ago(212 * 24 * time.Hour),
+		Version:    12,
+		CanWrite:   true,
+		SuspendURL: harbour + "/suspend",
 	}
 	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Pricing", "Traffic", "Rejections",
 		"Documentation", "Audit log"} {
@@ -185,7 +176,7 @@ func head(tab string) partnersview.PartnerHead {
 // pending returns the header of a new partner for a user who can approve it.
 func pending(tab string) partnersview.PartnerHead {
 	h := head(tab)
-	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve partner", harbour+"/onboarding", "", ""
+	h.Status, h.SuspendURL, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", "", "Approve partner", harbour+"/onboarding", "", ""
 	h.Created = ago(20 * time.Minute)
 	h.Attention = []ui.AttentionItem{
 		{Text: "No account", URL: harbour + "/accounts/new", Detail: "Without an account, pings to the partner's base URL and all posts are rejected."},
@@ -197,7 +188,7 @@ func pending(tab string) partnersview.PartnerHead {
 // readOnly returns head for a user who cannot change the partner.
 func readOnly(tab string) partnersview.PartnerHead {
 	h := head(tab)
-	h.Suspend, h.CanWrite = nil, false
+	h.SuspendURL, h.CanWrite = "", false
 	return h
 }
 

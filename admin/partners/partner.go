@@ -94,7 +94,7 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 	case models.PartnerSuspended:
 		v.Approve = "Lift suspension"
 	case models.PartnerApproved:
-		v.Suspend = h.suspendView(k, p, p.RowVersion, nil)
+		v.SuspendURL = v.URL + "/suspend"
 	}
 	state, err := h.progress(k, p)
 	if err != nil {

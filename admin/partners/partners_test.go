@@ -332,7 +332,10 @@ func TestSecrets(t *testing.T) {
 	}
 	revoked := o.Time.Now()
 	o.Time.Advance(time.Minute)
-	if p := o.Get(t, o.PartnerURL+"?tab=secrets"); !strings.Contains(p.Body, `datetime="`+ui.RFC3339(revoked)+`"`) ||
+	p := o.Get(t, o.PartnerURL+"?tab=secrets")
+	p.Expect(t, "no valid secret is left", http.StatusOK, `data-notice="warn"`,
+		"revoked: “second” (…"+second[len(second)-4:]+")")
+	if !strings.Contains(p.Body, `datetime="`+ui.RFC3339(revoked)+`"`) ||
 		strings.Count(p.Body, "by account_manager@example.com") != 3 { // who created two secrets and revoked one
 		t.Errorf("the list does not show when and by whom the secret was revoked: %s", p.Text())
 	}
@@ -693,6 +696,9 @@ func TestAccountSigningMode(t *testing.T) {
 			o.Time.Now().Add(-time.Hour), o.PartnerID, account.ID, uuid.Nil, outcome, n)
 	}
 	p := forecast("7", "3")
+	admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "ping", "priced", 9)
+	admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "ping", "excluded", 2)
+	o.Get(t, o.PartnerURL+"/suspend").Expect(t, "suspension", http.StatusOK, "9 in 24 hours, 9 in 7 days", "7 in 24 hours, 7 in 7 days")
 	form := url.Values{
 		"version": {admintest.VersionAt(t, p)},
 		"name":    {"Main"},

@@ -90,6 +90,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 		}
 		v.Secrets = append(v.Secrets, row)
 	}
+	v.NoneValid = len(secrets) > 0 && active == 0
 	if may {
 		v.NewURL = head.URL + "/secrets/new"
 		if active > 0 {

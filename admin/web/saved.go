@@ -122,21 +122,30 @@ func (k *Request) showSaved() error {
 	}
 	for _, e := range events {
 		if text, ok := savedTexts[e.Action]; ok {
-			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text + savedChanges(e) + "."})
+			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text + savedDetail(e) + savedChanges(e) + "."})
 			return nil
 		}
 	}
 	return nil
 }
 
-// savedChanges describes the changed values of an event, such as " (signing mode: off → required)", and where the rules
-// of a rollback come from.
-func savedChanges(e models.AuditEvent) (text string) {
-	if version := FieldText(Fields(e.After), "copied_from"); version != "" {
-		text = " with the rules of version " + version
+// savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version whose rules a rollback published.
+func savedDetail(e models.AuditEvent) string {
+	after := Fields(e.After)
+	version := FieldText(after, "copied_from")
+	switch {
+	case e.ObjectKind == "secret":
+		return ": “" + FieldText(after, "label") + "” (…" + FieldText(after, "last_four") + ")"
+	case version != "":
+		return " with the rules of version " + version
 	}
-	if values := ui.ChangedValues(Changes(e.Before, e.After), 3); values != "" {
-		text += " (" + values + ")"
+	return ""
+}
+
+// savedChanges describes the changed values of an event, such as " (signing mode: off → required)".
+func savedChanges(e models.AuditEvent) string {
+	if text := ui.ChangedValues(Changes(e.Before, e.After), 3); text != "" {
+		return " (" + text + ")"
 	}
-	return text
+	return ""
 }

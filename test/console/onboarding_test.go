@@ -295,16 +295,15 @@ func revocation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page)
 func suspension(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	p.Open(partnerPage(n, who))
-	p.Click(`a[data-dialog="suspend"]`)
-	p.Wait(`document.querySelector("#suspend").open`)
+	p.Submit(`main a[href$="/suspend"]`)
 	p.Axe()
-	p.Type(`#suspend input[name="name"]`, who.Slug)
-	p.Submit(`#suspend form[action$="/suspend"] button[type="submit"]`)
+	p.Type(`main input[name="name"]`, who.Slug)
+	p.Submit(`main form[action$="/suspend"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/approve']") !== null`)
 	reason := func() string { return n.Ping(t, who.Base(), node.MinimalPing).Reason }
 	testkit.Eventually(t, node.Patience, "the suspended partner gets no prices", func() bool { return reason() == "paused" })
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
-	p.Wait(`document.querySelector("a[data-dialog=suspend]")`)
+	p.Wait(`document.querySelector("main a[href$='/suspend']")`)
 	testkit.Eventually(t, node.Patience, "the approved partner gets prices", func() bool { return reason() != "paused" })
 	if status := postStatus(t, n, who); status != http.StatusOK {
 		t.Errorf("%d", status)
