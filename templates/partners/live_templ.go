@@ -336,7 +336,7 @@ func liveID(label string, id ui.Link) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if id.Label != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<p class=\"text-sm flex flex-wrap items-center gap-x-2\"><span class=\"text-soft\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<p class=\"text-sm mt-1 flex flex-wrap items-center gap-x-2\"><span class=\"text-soft\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
