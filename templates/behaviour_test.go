@@ -44,7 +44,16 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/audit")
 	p.Click(`[data-copy="st_01M7Q4Z8KX3F2V9N6T0B5RCWHD"]`)
 	p.Wait(`document.getElementById("announce").textContent === "Copied"`)
+	p.Open(url + "/partner-request")
+	p.Click(`.button[data-copy]`)
+	p.Wait(`document.querySelector(".button[data-copied]").innerText.trim() === "Copied"`)
+	browser.Eval[bool](p, `(navigator.clipboard.writeText = () => Promise.reject(new Error("blocked"))) !== null`)
+	for range 2 {
+		p.Click(`.button[data-copy]`)
+	}
+	p.Wait(`document.querySelectorAll("[data-blocked]").length === 1 && getSelection().toString() !== ""`)
 
+	p.Open(url + "/audit")
 	p.Click(`.more > summary`)
 	p.Wait(`document.querySelector(".more").open`)
 	p.Axe()

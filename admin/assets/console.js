@@ -40,7 +40,16 @@
       // Copying is not allowed (plain HTTP, or denied), so select the text instead.
       const code = button.parentElement.querySelector("code, pre");
       if (code) getSelection().selectAllChildren(code);
-      say("Selected. Press Ctrl C to copy.");
+      const message = "Copying is blocked by the browser. " + (code ? "Press Ctrl C to copy the selected text." : "Select the text and copy it.");
+      const place = button.closest(".id") ?? button;
+      if (!place.nextElementSibling?.matches("[data-blocked]")) {
+        const note = document.createElement("span");
+        note.className = "hint";
+        note.dataset.blocked = "";
+        note.textContent = message;
+        place.after(note);
+      }
+      say(message);
       return;
     }
     button.dataset.copied = "";

@@ -248,6 +248,41 @@ func (p *Page) CheckBaselines() {
 	}
 }
 
+// CheckTableBaselines fails the test if texts in the same row of a table are not on one baseline: the headings of each
+// table, and the first lines of the cells of one-line tables. It compares only texts in the same font, which are at the
+// same distance from their baselines. In narrow windows, the cells of a row are not beside each other.
+func (p *Page) CheckTableBaselines() {
+	p.t.Helper()
+	crooked := Eval[string](p, `(() => {
+		const lines = (cell) => {
+			const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+			const all = [];
+			for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+				const font = getComputedStyle(node.parentElement);
+				if (!node.textContent.trim() || !node.parentElement.checkVisibility() || node.parentElement.closest(".sr-only")) continue;
+				const range = document.createRange();
+				range.selectNodeContents(node);
+				for (const box of range.getClientRects()) all.push({font: font.fontFamily + font.fontSize, at: box.bottom});
+			}
+			return all;
+		};
+		const check = (row, pick) => {
+			const cells = [...row.cells].filter((cell) => getComputedStyle(cell).display === "table-cell");
+			const texts = cells.map((cell) => pick(lines(cell))).filter(Boolean);
+			const first = texts[0];
+			const apart = texts.filter((text) => text.font === first.font).map((text) => Math.round(2 * (text.at - first.at)) / 2);
+			return apart.some((distance) => distance !== 0) ? row.textContent.trim().replace(/\s+/g, " ").slice(0, 60) + ": " + apart.join(", ") + " px" : "";
+		};
+		return [
+			...[...document.querySelectorAll(".table thead tr")].map((row) => check(row, (all) => all.at(-1))),
+			...[...document.querySelectorAll(".one-line tbody tr")].map((row) => check(row, (all) => all[0])),
+		].filter(Boolean).join("; ");
+	})()`)
+	if crooked != "" {
+		p.t.Errorf("%s: texts in a row are not on one baseline: %s", p.name, crooked)
+	}
+}
+
 // Screenshot saves a screenshot of the whole page as a PNG file.
 func (p *Page) Screenshot(file string) {
 	p.t.Helper()

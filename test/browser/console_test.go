@@ -318,6 +318,7 @@ func check(p *browser.Page, name string) {
 			one.axe(p)
 			p.CheckNoOverflow()
 			p.CheckBaselines()
+			p.CheckTableBaselines()
 		}
 		if folder != "" && one.name != "narrow-dark" {
 			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
