@@ -698,7 +698,8 @@ func TestAccountSigningMode(t *testing.T) {
 	p := forecast("7", "3")
 	admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "ping", "priced", 9)
 	admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "ping", "excluded", 2)
-	o.Get(t, o.PartnerURL+"/suspend").Expect(t, "suspension", http.StatusOK, "9 in 24 hours, 9 in 7 days", "7 in 24 hours, 7 in 7 days")
+	o.Get(t, o.PartnerURL+"/suspend").Expect(t, "suspension", http.StatusOK, "9 in 24 hours, 9 in 7 days",
+		"7 in 24 hours, 7 in 7 days")
 	form := url.Values{
 		"version": {admintest.VersionAt(t, p)},
 		"name":    {"Main"},
@@ -737,9 +738,10 @@ func TestAccountSigningMode(t *testing.T) {
 	}
 	form.Set("confirmed", "off")
 	o.Time.Advance(11 * time.Minute)
-	if p := o.Post(t, path, form); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"proof"}) ||
-		!strings.Contains(p.Body, `name="confirmed" value="off"`) {
-		t.Errorf("without proof: got %d and errors %q", p.Status, p.Errors())
+	p = o.Post(t, path, form)
+	p.Expect(t, "without proof", http.StatusUnprocessableEntity, `name="confirmed" value="off"`)
+	if !slices.Equal(p.Errors(), []string{"proof"}) {
+		t.Errorf("without proof: got errors %q", p.Errors())
 	}
 	form.Set("proof", admintest.Password)
 	o.Post(t, path, form).ExpectRedirect(t, tab)

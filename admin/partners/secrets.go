@@ -167,9 +167,11 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	case all == 0:
 		v.Words = "No signed posts were accepted in the current or previous hour."
 	case old == 0:
-		v.Words = "All signed posts that were accepted in the current or previous hour were signed with the newest secret. The older secrets are no longer used."
+		v.Words = "All signed posts that were accepted in the current or previous hour were signed with the newest secret. " +
+			"The older secrets are no longer used."
 	default:
-		v.Words = ui.Number(old) + " of " + ui.Plural(all, "accepted signed post", "accepted signed posts") + " in the current and previous hour were signed with an older secret."
+		v.Words = ui.Number(old) + " of " + ui.Plural(all, "accepted signed post", "accepted signed posts") +
+			" in the current and previous hour were signed with an older secret."
 	}
 	return v
 }

@@ -103,8 +103,9 @@ func modeConfirmation(k *web.Request, was, is models.SigningMode, f view.Forecas
 		Facts: []ui.Fact{
 			{Name: "Signing mode", Value: plainMode(was) + " → " + plainMode(is)},
 			{
-				Name:  "Accepted posts (24 h)",
-				Value: ui.Number(f.Posts) + " (" + ui.Number(f.Posts-f.Unsigned) + " signed, " + ui.Number(f.Unsigned) + " unsigned)",
+				Name: "Accepted posts (24 h)",
+				Value: fmt.Sprintf("%s (%s signed, %s unsigned)",
+					ui.Number(f.Posts), ui.Number(f.Posts-f.Unsigned), ui.Number(f.Unsigned)),
 			},
 		},
 		Hidden: []ui.Hidden{{Name: "confirmed", Value: string(is)}},
@@ -113,9 +114,9 @@ func modeConfirmation(k *web.Request, was, is models.SigningMode, f view.Forecas
 	case was == is:
 		return nil
 	case is == models.SigningOff:
-		v.Consequence = "Unsigned posts will be accepted, without a check that they come from the partner. Anyone who knows " +
-			"the partnerId can then send leads that you pay for. Signed posts will still be checked. This takes effect within " +
-			"a second."
+		v.Consequence = "Unsigned posts will be accepted, without a check that they come from the partner. Anyone who " +
+			"knows the partnerId can then send leads that you pay for. Signed posts will still be checked. " +
+			"This takes effect within a second."
 	case is == models.SigningRequired:
 		v.Harmless = true
 		v.Consequence = "Unsigned posts will be rejected. This takes effect within a second."
@@ -174,7 +175,8 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	page := modeConfirmation(k, was, is, view.ForecastRow{Posts: forecast.Posts, Unsigned: forecast.Unsigned})
 	url := web.PartnerURL(p.ID)
 	if page != nil {
-		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners, ui.Link{Label: p.Name, URL: url})
+		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners,
+			ui.Link{Label: p.Name, URL: url})
 		page.Action, page.Cancel = url+"/signing", url+"?tab=signing"
 	}
 	unchanged := p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared

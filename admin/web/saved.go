@@ -122,7 +122,8 @@ func (k *Request) showSaved() error {
 	}
 	for _, e := range events {
 		if text, ok := savedTexts[e.Action]; ok {
-			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text + savedDetail(e) + savedChanges(e) + "."})
+			text += savedDetail(e) + savedChanges(e) + "."
+			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text})
 			return nil
 		}
 	}

@@ -258,20 +258,23 @@ func (p *Page) CheckTableBaselines() {
 			const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
 			const all = [];
 			for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-				const font = getComputedStyle(node.parentElement);
-				if (!node.textContent.trim() || !node.parentElement.checkVisibility() || node.parentElement.closest(".sr-only")) continue;
-				const range = document.createRange();
+				const parent = node.parentElement;
+				if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest(".sr-only")) continue;
+				const style = getComputedStyle(parent), range = document.createRange();
 				range.selectNodeContents(node);
-				for (const box of range.getClientRects()) all.push({font: font.fontFamily + font.fontSize, at: box.bottom});
+				for (const box of range.getClientRects()) {
+					all.push({font: style.fontFamily + style.fontSize, at: box.bottom});
+				}
 			}
 			return all;
 		};
 		const check = (row, pick) => {
 			const cells = [...row.cells].filter((cell) => getComputedStyle(cell).display === "table-cell");
 			const texts = cells.map((cell) => pick(lines(cell))).filter(Boolean);
-			const first = texts[0];
-			const apart = texts.filter((text) => text.font === first.font).map((text) => Math.round(2 * (text.at - first.at)) / 2);
-			return apart.some((distance) => distance !== 0) ? row.textContent.trim().replace(/\s+/g, " ").slice(0, 60) + ": " + apart.join(", ") + " px" : "";
+			const apart = texts.filter((text) => text.font === texts[0].font)
+				.map((text) => Math.round(2 * (text.at - texts[0].at)) / 2);
+			if (apart.every((distance) => distance === 0)) return "";
+			return row.textContent.trim().replace(/\s+/g, " ").slice(0, 60) + ": " + apart.join(", ") + " px";
 		};
 		return [
 			...[...document.querySelectorAll(".table thead tr")].map((row) => check(row, (all) => all.at(-1))),

@@ -21,7 +21,7 @@ type OnboardingLive struct {
 	Events  []LiveEvent // newest first
 }
 
-// LiveEvent is a delivered lead, or a group of equal rejected requests, of which it shows the newest.
+// LiveEvent is a delivered lead, or a group of equal rejected requests. A group shows its newest request.
 type LiveEvent struct {
 	At       time.Time
 	Kind     string    // kind of ui.Status
