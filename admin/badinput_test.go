@@ -166,7 +166,7 @@ func TestBadPartnerForms(t *testing.T) {
 		"invalid escapes": "name=%zz&slug=%",
 		"a megabyte":      "name=x&slug=y&label=" + strings.Repeat("x", 1<<20),
 		"JSON":            `{"name":"x"}`,
-		"a huge version":  "version=99999999999999999999&signing=off&name=x&status=active",
+		"a huge version":  "version=99999999999999999999&signing=off&confirmed=off&name=x&status=active",
 	} {
 		for _, r := range o.Routes("/partners") {
 			short := strings.TrimPrefix(r.Path, "/partners/{id}")

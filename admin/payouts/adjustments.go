@@ -45,7 +45,9 @@ func (h *Handlers) adjustmentsPage(k *web.Request) error {
 		Currencies: currencyOptions(q.Get("currency")),
 		States:     web.SelectOption(adjustmentStates, q.Get("state")),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, "state", "partner", "currency"), Invalid: partner.ID == uuid.Max, ClearURL: allAdjustments.URL,
+			Filtered: web.IsFiltered(q, "state", "partner", "currency"),
+			Invalid:  partner.ID == uuid.Max,
+			ClearURL: allAdjustments.URL,
 		},
 	}
 	if k.May(web.WritePayouts) {

@@ -27,7 +27,8 @@ func TestInvalidFilter(t *testing.T) {
 	} {
 		p := c.Get(t, "/payouts?"+query)
 		p.Expect(t, query, http.StatusOK, `data-empty="invalid"`)
-		if strings.Contains(p.Body, "0 entries") || strings.Count(p.Body, `data-notice="warn"`) != 1 || strings.Contains(p.Body, "/payouts/ledger.csv") {
+		if strings.Contains(p.Body, "0 entries") || strings.Count(p.Body, `data-notice="warn"`) != 1 ||
+			strings.Contains(p.Body, "/payouts/ledger.csv") {
 			t.Errorf("%s: want one warning and no export: %s", query, p.Text())
 		}
 		c.Get(t, "/payouts/ledger.csv?"+query).Expect(t, query+", CSV", http.StatusUnprocessableEntity)

@@ -53,7 +53,9 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		Lead:    web.Short(q.Get("lead")),
 		States:  web.SelectOption(returnStates, q.Get("state")),
 		State: ui.ListState{
-			Filtered: web.IsFiltered(q, "state", "partner", "lead"), Invalid: partner.ID == uuid.Max, ClearURL: "/payouts/returns",
+			Filtered: web.IsFiltered(q, "state", "partner", "lead"),
+			Invalid:  partner.ID == uuid.Max,
+			ClearURL: "/payouts/returns",
 		},
 	}
 	if k.May(web.WritePayouts) {

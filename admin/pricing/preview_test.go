@@ -193,7 +193,8 @@ func TestVersionHistory(t *testing.T) {
 	d.Publish(t, "Every standard lead", pricingrules.Rule{Country: "GB", Urgency: "standard", Multiplier: 11_000})
 	list := d.Get(t, "/pricing/versions")
 	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", `data-state="published"`,
-		`data-state="superseded"`, `href="/pricing/versions/1/rollback"`, "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`,
+		`data-state="superseded"`, `href="/pricing/versions/1/rollback"`, "Dearer &lt;b&gt;plumbers",
+		`name="a" required`, `value="2"`,
 		"/pricing/compare?a=1&amp;b=2")
 	d.Get(t, "/pricing/versions?before=2").Expect(t, "the next page", http.StatusOK, "/pricing/versions/1", `rel="prev"`)
 	for _, before := range []string{"x", "-5", "99999999999999999999", "1"} {

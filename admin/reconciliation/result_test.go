@@ -308,7 +308,7 @@ func TestReconciliationsScope(t *testing.T) {
 	if p := v.Get(t, "/reconciliation/new"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, "harbour-leads") {
 		t.Error(p.Text())
 	}
-	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
+	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, `data-empty="invalid"`)
 	v.Upload(t, "meadow-media", "a.csv", strings.Join(rows, "\n")).ExpectTexts(t, http.StatusUnprocessableEntity, `data-error="partner"`)
 	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
 		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") ||
