@@ -104,7 +104,8 @@ func TestLeadsList(t *testing.T) {
 		"from=yesterday":                "date",
 		"from=2026-01-03&to=2026-01-02": "date",
 		"country=Germny":                "country",
-		"country=123":                   "country",
+		"country=any+other+country":     "country",
+		"country=%00":                   "country",
 	} {
 		if p := b.Get(t, "/leads?"+query); !slices.Equal(p.Codes(), []string{want}) {
 			t.Errorf("%s: want a notice with code %s: %s", query, want, p.Text())

@@ -138,7 +138,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 	}
 	query.From, query.To, mistakes = web.DateRange(q)
 	var unknown *web.Notice
-	if query.Country, unknown = h.countryNamed(web.SearchText(q, "country")); unknown != nil {
+	if query.Country, unknown = h.countryNamed(q.Get("country")); unknown != nil {
 		mistakes = append(mistakes, *unknown)
 	}
 	if text := strings.TrimSpace(q.Get("partner")); text != "" {
@@ -178,7 +178,7 @@ func (h *Handlers) countryNamed(text string) (code string, unknown *web.Notice) 
 	markets := h.Prices.Markets()
 	i, found := markets.ByCode(markets.Suggest(text))
 	switch m := markets.At(i); {
-	case !found:
+	case !found || m.Code == pricingrules.OtherMarket:
 		return "", unknown
 	case strings.EqualFold(text, m.Name):
 		return m.Code, nil
