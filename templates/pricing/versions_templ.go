@@ -683,7 +683,7 @@ func versionActions(v VersionView) templ.Component {
 			}
 		}
 		if v.RollBack.URL != "" {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "", v.RollBack.Label, v.RollBack.URL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "undo", v.RollBack.Label, v.RollBack.URL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
