@@ -26,7 +26,10 @@ func (h *Handlers) adjustmentsPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	currency, _ := money.ParseCurrency(web.SearchText(q, "currency")) // any, if the code is not valid
+	currency, valid := currencyFilter(k, q)
+	if !valid {
+		partner.ID = uuid.Max
+	}
 	all, newer, older, err := h.Payouts.Adjustments(k.R.Context(), k.Scope, payouts.AdjustmentQuery{
 		Partner:  partner.ID,
 		Currency: currency,

@@ -34,11 +34,9 @@ var (
 func (h *Handlers) balanceFilter(k *web.Request, q url.Values) (f payouts.BalanceFilter, err error) {
 	p, err := h.partnerNamed(k, q)
 	f.Partner, f.Sign = p.ID, payouts.BalanceSign(web.SearchText(q, "balance"))
-	if code := web.SearchText(q, "currency"); code != "" {
-		var invalid error
-		if f.Currency, invalid = money.ParseCurrency(code); invalid != nil {
-			f.Partner = uuid.Max
-		}
+	var valid bool
+	if f.Currency, valid = currencyFilter(k, q); !valid {
+		f.Partner = uuid.Max
 	}
 	return f, err
 }
@@ -51,11 +49,15 @@ func (h *Handlers) balances(k *web.Request, q url.Values) (f payouts.BalanceFilt
 }
 
 func (h *Handlers) balancesPage(k *web.Request) error {
-	q := k.R.URL.Query()
-	f, all, err := h.balances(k, q)
+	f, all, err := h.balances(k, k.R.URL.Query())
 	if err != nil {
 		return err
 	}
+	return h.showBalances(k, http.StatusOK, f, all)
+}
+
+func (h *Handlers) showBalances(k *web.Request, status int, f payouts.BalanceFilter, all []payouts.Balance) error {
+	q := k.R.URL.Query()
 	page := payouts.PageOfBalances(all, web.SearchText(q, "after"), web.SearchText(q, "before"), BalancesPartners)
 	v := view.BalancesView{
 		Shell:      k.Shell("Balances"),
@@ -90,7 +92,7 @@ func (h *Handlers) balancesPage(k *web.Request) error {
 			Holds: "The file contains " + v.Pager.Count + " and no personal data.",
 		}
 	}
-	return k.Show(http.StatusOK, view.Balances(v))
+	return k.Show(status, view.Balances(v))
 }
 
 // balanceColumns are the columns of balances.csv. Amounts are in major units, signed as in the ledger.
@@ -104,10 +106,10 @@ func (h *Handlers) balancesCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	e := audit.Event{Action: "ledger.export_balances", Kind: "ledger", After: f.Describe()}
-	if f.Partner != uuid.Max {
-		e.Partner = f.Partner
+	if f.Partner == uuid.Max {
+		return h.showBalances(k, http.StatusUnprocessableEntity, f, all)
 	}
+	e := audit.Event{Action: "ledger.export_balances", Kind: "ledger", Partner: f.Partner, After: f.Describe()}
 	return h.sendAuditedCSV(k, "balances-"+k.Now.UTC().Format("20060102-1504"), e, func(to io.Writer) error {
 		w, err := csvcell.NewWriter(to, balanceColumns, balanceColumns[5:]...)
 		for _, b := range all {

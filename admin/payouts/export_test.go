@@ -38,7 +38,17 @@ func TestInvalidFilter(t *testing.T) {
 		}
 		c.Post(t, "/payouts/exports", form).Expect(t, query+", prepared export", http.StatusUnprocessableEntity)
 	}
-	if n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action = 'ledger.export'"); n != 0 {
+	for _, query := range []string{"partner=nobody", "currency=pounds"} {
+		for _, path := range []string{"/payouts/balances?", "/payouts/adjustments?"} {
+			p := c.Get(t, path+query)
+			p.Expect(t, path+query, http.StatusOK, `data-empty="invalid"`)
+			if n := strings.Count(p.Body, `data-notice="warn"`); n != 1 {
+				t.Errorf("%s: got %d warnings, want 1: %s", path+query, n, p.Text())
+			}
+		}
+		c.Get(t, "/payouts/balances.csv?"+query).Expect(t, query+", balances", http.StatusUnprocessableEntity)
+	}
+	if n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action LIKE 'ledger.export%'"); n != 0 {
 		t.Errorf("got %d exports and events, want 0", n)
 	}
 }

@@ -29,6 +29,22 @@ func (h *Handlers) partnerNamed(k *web.Request, q url.Values) (models.Partner, e
 	return p, err
 }
 
+// currencyFilter returns the currency that was entered in a filter, or 0 if there is none. If the value is not valid,
+// currencyFilter adds a notice to the page and returns false.
+func currencyFilter(k *web.Request, q url.Values) (currency money.Currency, valid bool) {
+	code := web.SearchText(q, "currency")
+	if code == "" {
+		return 0, true
+	}
+	currency, err := money.ParseCurrency(code)
+	if err != nil {
+		k.Notices = append(k.Notices, web.Notice{
+			Kind: "warn", Code: "currency", Text: "Choose a currency from the list.",
+		})
+	}
+	return currency, err == nil
+}
+
 // idFilter returns the id in a filter. For an id that is not valid, it returns uuid.Max, which
 // matches no rows.
 func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {

@@ -34,17 +34,15 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a ledger filter and the partner that it selects. The field mistakes contains a
-// notice for each invalid value that the page explains.
+// ledgerSelection is a ledger filter and the partner that it selects.
 type ledgerSelection struct {
 	payouts.Filter
-	partner  models.Partner
-	mistakes []web.Notice
+	partner models.Partner
 }
 
 // invalid reports whether the page explains a value of the filter that is not valid.
 func (f ledgerSelection) invalid() bool {
-	return len(f.mistakes) > 0 || f.Partner == uuid.Max || f.Account == uuid.Max
+	return f.Partner == uuid.Max || f.Account == uuid.Max
 }
 
 // ledgerFilter reads the filter from a URL or a form. A value that is not valid matches no entries.
@@ -57,15 +55,11 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	if f.Account, err = h.accountNamed(k, f.partner, strings.TrimSpace(q.Get("account"))); err != nil {
 		return f, err
 	}
-	if code := web.SearchText(q, "currency"); code != "" {
-		var unknown error
-		if f.Currency, unknown = money.ParseCurrency(code); unknown != nil {
-			f.mistakes = append(f.mistakes, web.Notice{Kind: "warn", Code: "currency", Text: "Choose a currency from the list."})
-		}
-	}
+	var valid bool
 	var badDates []web.Notice
+	f.Currency, valid = currencyFilter(k, q)
 	f.From, f.To, badDates = web.DateRange(q)
-	if f.mistakes = append(f.mistakes, badDates...); len(f.mistakes) > 0 {
+	if k.Notices = append(k.Notices, badDates...); !valid || len(badDates) > 0 {
 		f.Account = uuid.Max // matches nothing
 	}
 	return f, nil
@@ -103,7 +97,6 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 	if err != nil {
 		return err
 	}
-	k.Notices = append(k.Notices, f.mistakes...)
 	v := view.LedgerView{
 		Shell:      k.Shell("Ledger"),
 		Tabs:       h.payoutTabs(k, "ledger"),
