@@ -16,7 +16,9 @@ func TestSavedIsAnnounced(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	tab := o.PartnerURL + "?tab=signing"
-	form := url.Values{"version": {admintest.VersionAt(t, o.Get(t, tab))}, "signing": {"report_only"}}
+	form := url.Values{
+		"version": {admintest.VersionAt(t, o.Get(t, tab))}, "signing": {"report_only"}, "confirmed": {"report_only"},
+	}
 	if p := o.Post(t, o.PartnerURL+"/signing", form); p.Status != http.StatusSeeOther {
 		t.Fatalf("got %d: %s", p.Status, p.Text())
 	}

@@ -2,6 +2,7 @@ package partners
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
@@ -69,17 +70,21 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	of := forecast.Of(a.Identifier)
-	is := partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning)
-	page := modeConfirmation(k, partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning), is, of)
-	if page != nil {
-		url := web.PartnerURL(p.ID)
-		page.Cancel = url + "/accounts/" + id.Format(id.Account, a.ID)
-		page.Action = page.Cancel
-		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners,
-			ui.Link{Label: p.Name, URL: url}, ui.Link{Label: a.Name, URL: page.Cancel})
+	c := modeChange{
+		was:    partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning),
+		is:     partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning),
+		recent: forecast.Of(a.Identifier),
+		others: append(changed("Name", a.Name, strings.TrimSpace(change.Name)),
+			changed("Status", string(a.Status), string(change.Status))...),
 	}
-	return web.Submit(k, withConfirmation(k, web.Form{
+	if change.MakeDefault && !a.IsDefault {
+		c.others = append(c.others, ui.Fact{Name: "Default account", Value: "no → yes"})
+	}
+	if change.Check() != nil {
+		c.is = c.was // the form shows the errors first
+	}
+	url := web.PartnerURL(p.ID) + "/accounts/" + id.Format(id.Account, a.ID)
+	return web.Submit(k, confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
@@ -101,5 +106,5 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 				Errors:    r.Errors,
 			})
 		},
-	}, page))
+	}, c, url, url, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}, ui.Link{Label: a.Name, URL: url}))
 }

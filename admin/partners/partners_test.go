@@ -89,7 +89,7 @@ func TestOnboarding(t *testing.T) {
 	}
 	states := func(want ...string) {
 		t.Helper()
-		if p := b.Get(t, path); !slices.Equal(p.Values("data-state"), append(want, "waiting")) {
+		if p := b.Get(t, path); !slices.Equal(p.Values("data-state"), want) {
 			t.Errorf("states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 		}
 	}
@@ -102,7 +102,7 @@ func TestOnboarding(t *testing.T) {
 	step(`id="first-post"`)
 	post("north-road-sandbox", "delivered_unsigned")
 	post("north-road-sandbox", "signature")
-	states("done", "done", "done", "done", "current", "pending")
+	states("done", "done", "done", "done", "current", "pending", "waiting")
 	post("north-road-sandbox", "delivered")
 	states("done", "done", "done", "done", "done", "current")
 	step(`href="` + partner + `/accounts/new` + back + `"`)
@@ -168,7 +168,7 @@ func TestConflictingPartnerChanges(t *testing.T) {
 	}{
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
-		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}},
+		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}, "confirmed": {"report_only"}},
 			url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
 			`SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
 		"account": {at, at, url.Values{
@@ -575,6 +575,31 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 	}
 }
 
+// Requests that anyone can send do not hide leads and signed posts from the live activity.
+func TestLiveActivityIsLimited(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	reject := func(kind, endpoint, outcome string, n int) {
+		t.Helper()
+		s.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message,
+				detail, duration_us)
+			SELECT $1, $2, gen_random_uuid(), $3, $4, $5, ARRAY['field' || n], 400, 'payload_invalid', 'Invalid', '', 310
+			FROM generate_series(1, $6::int) AS n`, s.Harbour.ID, s.Time.Now(), kind, endpoint, outcome, n)
+	}
+	reject("signed_post", "post", "expired", 1)
+	reject("ping", "ping", "payload", 30)
+	reject("other_post", "unknown", "not_found", 30)
+	live := s.SignedInAs(t, models.AccountManager).Get(t, web.PartnerURL(s.Harbour.ID)+"/onboarding/live")
+	states := map[string]int{}
+	for _, kind := range live.Values("data-state") {
+		states[kind]++
+	}
+	if states["good"] != 1 || states["bad"] != 1+10+10 {
+		t.Errorf("got events %v, want one lead, the signed post, and 10 groups of each other kind: %s", states, live.Text())
+	}
+}
+
 // The check finds the cause even though browsers change line breaks in the pasted post.
 func TestCheckPost(t *testing.T) {
 	t.Parallel()
@@ -700,6 +725,9 @@ func TestAccountSigningMode(t *testing.T) {
 	admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "ping", "excluded", 2)
 	o.Get(t, o.PartnerURL+"/suspend").Expect(t, "suspension", http.StatusOK, "9 in 24 hours, 9 in 7 days",
 		"7 in 24 hours, 7 in 7 days")
+	o.Exec(t, `ALTER TABLE traffic_minutes RENAME TO hidden`)
+	o.Get(t, o.PartnerURL+"/suspend").Expect(t, "suspension without figures", http.StatusOK, `name="name"`)
+	o.Exec(t, `ALTER TABLE hidden RENAME TO traffic_minutes`)
 	form := url.Values{
 		"version": {admintest.VersionAt(t, p)},
 		"name":    {"Main"},
@@ -715,27 +743,85 @@ func TestAccountSigningMode(t *testing.T) {
 		t.Errorf("without proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 	form.Set("proof", admintest.Password)
-	// The confirmation is not an error, and contains the submitted values.
-	o.Post(t, at, form).Expect(t, "confirmation", http.StatusOK, "7 (4 signed, 3 unsigned)", "3 of 7 accepted posts",
-		`name="confirmed" value="required"`, `name="name" value="Main"`, `<p tabindex="-1" autofocus>`)
+	// Errors are shown before the confirmation.
+	form.Set("name", "")
+	if p := o.Post(t, at, form); !slices.Equal(p.Errors(), []string{"name"}) || strings.Contains(p.Body, `name="confirmed"`) {
+		t.Errorf("without a name: got errors %q: %s", p.Errors(), p.Text())
+	}
+	// The confirmation is not an error, and contains the submitted values and all changes.
+	form.Set("name", "First")
+	o.Post(t, at, form).Expect(t, "confirmation", http.StatusOK, "7 (4 signed, 3 unsigned)", "3 of 7", "harbour-1 → First",
+		`name="confirmed" value="required"`, `name="name" value="First"`, `<p tabindex="-1" autofocus>`)
 	if mode() != "off" {
 		t.Errorf("without confirmation: the mode is %s", mode())
 	}
 	form.Set("confirmed", "required")
+	// A change by someone else is shown after the confirmation.
+	o.Exec(t, `UPDATE accounts SET row_version = row_version + 1 WHERE id = $1`, account.ID)
+	p = o.Post(t, at, form)
+	if p.Status != http.StatusConflict || mode() != "off" {
+		t.Errorf("with an old row version: status %d, mode %s: %s", p.Status, mode(), p.Text())
+	}
+	form.Set("version", admintest.VersionAt(t, p))
 	if p := o.Post(t, at, form); p.Status != http.StatusSeeOther || mode() != "required" {
 		t.Errorf("with proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
+}
 
-	// The Signing tab counts only accepted posts, too. The step-up has expired on the page with the confirmation.
-	tab, path := o.PartnerURL+"?tab=signing", o.PartnerURL+"/signing"
-	p = o.Get(t, tab)
-	p.Expect(t, "Signing tab", http.StatusOK, "3 of 7 accepted posts", "Accepted posts (24 h)")
-	form = url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"off"}}
-	p = o.Post(t, path, form)
-	p.Expect(t, "turning signing off", http.StatusOK, "7 (4 signed, 3 unsigned)", `name="confirmed" value="off"`)
-	if len(p.Errors()) != 0 || o.Count(t, "partners", "signing_mode = 'off'") != 0 {
-		t.Errorf("turning signing off: errors %q", p.Errors())
+// The confirmation of a partner's signing mode counts the accepted posts of the accounts that inherit it. Each change
+// that makes posts less safe or rejects more of them is confirmed.
+func TestPartnerSigningMode(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	for identifier, own := range map[string]models.SigningMode{"harbour-1": models.SigningInherit, "harbour-2": models.SigningReportOnly} {
+		account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: o.PartnerID},
+			partners.NewAccount{Identifier: identifier, Signing: own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "post", "delivered", 4)
+		admintest.AddTraffic(o.Console, t, o.PartnerID, account.ID, "post", "delivered_unsigned", 3)
 	}
+	tab, path := o.PartnerURL+"?tab=signing", o.PartnerURL+"/signing"
+	o.Get(t, tab).Expect(t, "Signing tab", http.StatusOK, "6 of 14 accepted posts", "Accepted posts (24 h)")
+	// set saves a mode and reports whether the console asked for confirmation. The platform requires signatures.
+	set := func(mode string) (asked bool) {
+		t.Helper()
+		form := url.Values{
+			"version": {admintest.VersionAt(t, o.Get(t, tab))}, "signing": {mode}, "proof": {admintest.Password},
+		}
+		p := o.Post(t, path, form)
+		if asked = p.Status == http.StatusOK; asked {
+			p.Expect(t, "change to "+mode, http.StatusOK, "7 (4 signed, 3 unsigned)", "harbour-2 (report only)",
+				`name="confirmed" value="`+mode+`"`)
+			if len(p.Errors()) != 0 {
+				t.Errorf("change to %s: got errors %q", mode, p.Errors())
+			}
+			form.Set("confirmed", mode)
+			p = o.Post(t, path, form)
+		}
+		p.ExpectRedirect(t, tab)
+		if n := o.Count(t, "partners", "signing_mode = '"+mode+"'"); n != 1 {
+			t.Errorf("change to %s: got %d partners with this mode, want 1", mode, n)
+		}
+		return asked
+	}
+	for _, step := range []struct {
+		mode  string
+		asked bool
+	}{
+		{"required", false}, {"report_only", true}, {"off", true}, {"report_only", false}, {"required", true}, {"off", true},
+		{"required", true},
+	} {
+		if asked := set(step.mode); asked != step.asked {
+			t.Errorf("change to %s: asked: %t, want %t", step.mode, asked, step.asked)
+		}
+	}
+
+	// The step-up can expire on the page with the confirmation.
+	form := url.Values{"version": {admintest.VersionAt(t, o.Get(t, tab))}, "signing": {"off"}}
+	p := o.Post(t, path, form)
+	p.Expect(t, "turning signing off", http.StatusOK, `name="confirmed" value="off"`)
 	form.Set("confirmed", "off")
 	o.Time.Advance(11 * time.Minute)
 	p = o.Post(t, path, form)

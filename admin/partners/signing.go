@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,68 +96,119 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	return f, nil
 }
 
-// modeConfirmation returns the page that confirms a change of the effective signing mode to off or required. It returns
-// nil if no confirmation is necessary. The parameter f counts the posts of the last 24 hours.
-func modeConfirmation(k *web.Request, was, is models.SigningMode, f view.ForecastRow) *ui.ConfirmView {
-	v := &ui.ConfirmView{
-		Submit: "Change signing mode",
-		Facts: []ui.Fact{
-			{Name: "Signing mode", Value: plainMode(was) + " → " + plainMode(is)},
-			{
-				Name: "Accepted posts (24 h)",
-				Value: fmt.Sprintf("%s (%s signed, %s unsigned)",
-					ui.Number(f.Posts), ui.Number(f.Posts-f.Unsigned), ui.Number(f.Unsigned)),
-			},
-		},
-		Hidden: []ui.Hidden{{Name: "confirmed", Value: string(is)}},
-	}
+// modeChange is a change of the effective signing mode of an account, or of all accounts that inherit their partner's.
+type modeChange struct {
+	was, is models.SigningMode
+	recent  view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
+	others  []ui.Fact        // what else the user has to know
+}
+
+// consequence returns what happens to unsigned posts. It returns "" if no confirmation is necessary.
+func (c modeChange) consequence() string {
+	const unchecked = " Nothing checks that they come from the partner: anyone who knows the partnerId can send leads " +
+		"that you pay for. Signed posts will still be checked."
 	switch {
-	case was == is:
-		return nil
-	case is == models.SigningOff:
-		v.Consequence = "Unsigned posts will be accepted, without a check that they come from the partner. Anyone who " +
-			"knows the partnerId can then send leads that you pay for. Signed posts will still be checked. " +
-			"This takes effect within a second."
-	case is == models.SigningRequired:
-		v.Harmless = true
-		v.Consequence = "Unsigned posts will be rejected. This takes effect within a second."
-		if f.Unsigned > 0 {
-			v.Warning = "In the last 24 hours, " + ui.Number(f.Unsigned) + " of " +
-				ui.Plural(f.Posts, "accepted post", "accepted posts") + " would have been rejected."
-		}
-	default:
-		return nil
+	case c.was == c.is:
+		return ""
+	case c.is == models.SigningRequired:
+		return "Unsigned posts will be rejected."
+	case c.was == models.SigningRequired && c.is == models.SigningReportOnly:
+		return "Unsigned posts will be accepted, and counted as posts that would have been rejected." + unchecked
+	case c.was == models.SigningRequired && c.is == models.SigningOff:
+		return "Unsigned posts will be accepted." + unchecked
+	case c.is == models.SigningOff:
+		return "Unsigned posts are accepted already. They will no longer be counted as posts that would have been rejected."
 	}
-	for _, name := range slices.Sorted(maps.Keys(k.R.PostForm)) {
-		if name != "confirmed" && name != "proof" {
-			v.Hidden = append(v.Hidden, ui.Hidden{Name: name, Value: web.Short(k.R.PostForm.Get(name))})
-		}
+	return ""
+}
+
+// page returns the page that confirms the change.
+func (c modeChange) page() ui.ConfirmView {
+	v := ui.ConfirmView{
+		Submit:      "Change signing mode",
+		Consequence: c.consequence() + " This takes effect within a second.",
+		Harmless:    c.is == models.SigningRequired,
 	}
+	if v.Harmless && c.recent.Unsigned > 0 {
+		v.Warning = "In the last 24 hours, " + ui.Number(c.recent.Unsigned) + " of " +
+			ui.Plural(c.recent.Posts, "accepted post", "accepted posts") + " would have been rejected."
+	}
+	v.Facts = append([]ui.Fact{
+		{Name: "Signing mode", Value: plainMode(c.was) + " → " + plainMode(c.is)},
+		{
+			Name: "Accepted posts (24 h)",
+			Value: fmt.Sprintf("%s (%s signed, %s unsigned)", ui.Number(c.recent.Posts),
+				ui.Number(c.recent.Posts-c.recent.Unsigned), ui.Number(c.recent.Unsigned)),
+		},
+	}, c.others...)
 	return v
 }
 
-// withConfirmation returns a form that shows a page before it makes its change, and again if the step-up on the page
-// fails. It returns the form unchanged if there is no page.
-func withConfirmation(k *web.Request, form web.Form, page *ui.ConfirmView) web.Form {
-	if page == nil {
+// confirmMode returns a form that shows a page before it makes its change, and again if the step-up on the page fails.
+// It returns the form unchanged if no confirmation is necessary. The parameter crumbs leads to the form.
+func confirmMode(k *web.Request, form web.Form, c modeChange, action, cancel string, crumbs ...ui.Link) web.Form {
+	if c.consequence() == "" {
 		return form
 	}
-	confirmed := k.R.PostForm.Get("confirmed") == page.Hidden[0].Value
+	page := c.page()
+	page.Shell = k.Shell("Change the signing mode to “"+plainMode(c.is)+"”", slices.Insert(crumbs, 0, allPartners)...)
+	page.Action, page.Cancel = action, cancel
+	page.Hidden = []ui.Hidden{{Name: "confirmed", Value: string(c.is)}}
+	for _, name := range slices.Sorted(maps.Keys(k.R.PostForm)) {
+		if name != "confirmed" && name != "proof" {
+			page.Hidden = append(page.Hidden, ui.Hidden{Name: name, Value: web.Short(k.R.PostForm.Get(name))})
+		}
+	}
+	confirmed := k.R.PostForm.Get("confirmed") == string(c.is)
 	do, show := form.Do, form.Show
 	form.Do = func() (string, error) {
 		if confirmed {
 			return do()
 		}
-		return "", k.Show(http.StatusOK, ui.Confirm(*page))
+		return "", k.Show(http.StatusOK, ui.Confirm(page))
 	}
 	form.Show = func(r web.Rejected) error {
 		if !confirmed || r.Err != nil {
 			return show(r)
 		}
 		page.StepUp, page.Errors = r.StepUp, r.Errors
-		return k.Show(r.Status, ui.Confirm(*page))
+		return k.Show(r.Status, ui.Confirm(page))
 	}
 	return form
+}
+
+// changed returns a value that a form changes, or nothing if it stays as it was.
+func changed(name, was, is string) []ui.Fact {
+	if was == is {
+		return nil
+	}
+	return []ui.Fact{{Name: name, Value: was + " → " + is}}
+}
+
+// partnerModeChange describes a change of a partner's signing mode. Accounts with a mode of their own keep it.
+func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode models.SigningMode) (modeChange, error) {
+	c := modeChange{
+		was: partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning),
+		is:  partners.EffectiveMode(models.SigningInherit, mode, h.DefaultSigning),
+	}
+	forecast, err := h.forecast(k, p)
+	if err != nil {
+		return c, err
+	}
+	accounts, err := h.Partners.Accounts(k.R.Context(), p)
+	var unchanged []string
+	for _, a := range accounts {
+		if a.SigningMode != models.SigningInherit {
+			unchanged = append(unchanged, a.Identifier+" ("+plainMode(a.SigningMode)+")")
+			continue
+		}
+		recent := forecast.Of(a.Identifier)
+		c.recent.Posts, c.recent.Unsigned = c.recent.Posts+recent.Posts, c.recent.Unsigned+recent.Unsigned
+	}
+	if len(unchanged) > 0 {
+		c.others = []ui.Fact{{Name: "Accounts with their own mode, which do not change", Value: strings.Join(unchanged, ", ")}}
+	}
+	return c, err
 }
 
 func (h *Handlers) setSigning(k *web.Request) error {
@@ -166,21 +218,14 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	}
 	form := k.R.PostForm
 	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_base_url") == "yes"}
-	forecast, err := h.forecast(k, p)
+	change, err := h.partnerModeChange(k, p, models.SigningMode(f.mode))
 	if err != nil {
 		return err
 	}
-	was := partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning)
-	is := partners.EffectiveMode(models.SigningInherit, models.SigningMode(f.mode), h.DefaultSigning)
-	page := modeConfirmation(k, was, is, view.ForecastRow{Posts: forecast.Posts, Unsigned: forecast.Unsigned})
+	change.others = append(change.others, changed("Shared base URL", onOff(p.SharedBaseURL), onOff(f.shared))...)
 	url := web.PartnerURL(p.ID)
-	if page != nil {
-		page.Shell = k.Shell("Change the signing mode to “"+plainMode(is)+"”", allPartners,
-			ui.Link{Label: p.Name, URL: url})
-		page.Action, page.Cancel = url+"/signing", url+"?tab=signing"
-	}
 	unchanged := p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared
-	return web.Submit(k, withConfirmation(k, web.Form{
+	return web.Submit(k, confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
@@ -195,5 +240,12 @@ func (h *Handlers) setSigning(k *web.Request) error {
 			f.Rejected = r
 			return h.showSigning(k, r.Status, p, f)
 		},
-	}, page))
+	}, change, url+"/signing", url+"?tab=signing", ui.Link{Label: p.Name, URL: url}))
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }

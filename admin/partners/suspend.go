@@ -1,11 +1,14 @@
 package partners
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -21,28 +24,34 @@ func (h *Handlers) suspendPage(k *web.Request) error {
 
 func (h *Handlers) showSuspend(k *web.Request, status int, p models.Partner, version int, mistakes ui.Errors) error {
 	facts, err := h.recentTraffic(k, p)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled): // the user left the page
 		return err
+	case err != nil: // a partner can be suspended even then
+		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
+			postgres.Translate(err).Error())
+		facts = []ui.Fact{{Name: "Recent traffic", Value: "could not be loaded"}}
 	}
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
-		Shell:       k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}),
-		Prefix:      "suspend",
-		Action:      web.PartnerURL(p.ID) + "/suspend",
-		Consequence: "The partner's pings will not be priced, and its posts will be rejected, even for quotes that it has already received. This takes effect within a second. Past leads and earnings are not affected.",
-		Facts:       facts,
-		TypeName:    p.Slug,
-		Submit:      "Suspend partner",
-		Cancel:      web.PartnerURL(p.ID),
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
-		Name:        web.Short(k.R.PostForm.Get("name")),
-		Errors:      mistakes,
+		Shell:  k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}),
+		Prefix: "suspend",
+		Action: web.PartnerURL(p.ID) + "/suspend",
+		Consequence: "The partner's pings will get no price, and its leads will be rejected, even for quotes that it has " +
+			"already received. This takes effect within a second. Past leads and earnings are not affected.",
+		Facts:    facts,
+		TypeName: p.Slug,
+		Submit:   "Suspend partner",
+		Cancel:   web.PartnerURL(p.ID),
+		Hidden:   []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
+		Name:     web.Short(k.R.PostForm.Get("name")),
+		Errors:   mistakes,
 	}))
 }
 
-// recentTraffic counts the priced pings and accepted posts that a suspension would have stopped, including those of
+// recentTraffic counts the priced pings and delivered leads that a suspension would have stopped, including those of
 // sandbox accounts.
 func (h *Handlers) recentTraffic(k *web.Request, p models.Partner) ([]ui.Fact, error) {
-	priced, accepted := ui.Fact{Name: "Priced pings"}, ui.Fact{Name: "Accepted posts"}
+	priced, delivered := ui.Fact{Name: "Priced pings"}, ui.Fact{Name: "Delivered leads"}
 	for _, within := range []struct {
 		hours int
 		words string
@@ -56,9 +65,9 @@ func (h *Handlers) recentTraffic(k *web.Request, p models.Partner) ([]ui.Fact, e
 			counts[models.KindOf(o.Outcome)] += o.Count
 		}
 		priced.Value += ui.Number(counts[models.KindPriced]) + within.words
-		accepted.Value += ui.Number(counts[models.KindDelivered]+counts[models.KindReplayed]) + within.words
+		delivered.Value += ui.Number(counts[models.KindDelivered]) + within.words
 	}
-	return []ui.Fact{priced, accepted}, nil
+	return []ui.Fact{priced, delivered}, nil
 }
 
 func (h *Handlers) suspend(k *web.Request) error {

@@ -34,12 +34,13 @@ type AccountChange struct {
 	MakeDefault bool
 }
 
-func (c AccountChange) check() error {
+// Check returns the values that are not valid as an error.
+func (c AccountChange) Check() error {
 	var status *apperr.Error
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
 		status = invalid("status", apperr.InvalidValue, "status", "Choose a status: active or suspended.")
 	}
-	return joinProblems(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
+	return joinProblems(checkName(strings.TrimSpace(c.Name), errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
 }
 
 // FindAccount finds a partner's account by its ID, such as ac_….
@@ -61,7 +62,7 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 // are rejected.
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
