@@ -52,6 +52,9 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 		p.Click(`.button[data-copy]`)
 	}
 	p.Wait(`document.querySelectorAll("[data-blocked]").length === 1 && getSelection().toString() !== ""`)
+	browser.Eval[bool](p, `delete navigator.clipboard.writeText`)
+	p.Click(`.button[data-copy]`)
+	p.Wait(`document.querySelectorAll("[data-blocked]").length === 0`)
 
 	p.Open(url + "/audit")
 	p.Click(`.more > summary`)

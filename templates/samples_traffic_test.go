@@ -213,12 +213,12 @@ func liveActivity() partnersview.OnboardingLive {
 		{
 			At:       ago(50 * time.Second),
 			Kind:     "bad",
-			What:     "Post rejected: wrong signature",
+			What:     "Post: wrong signature",
 			Detail:   "Sandbox account harbour-trial.",
 			Fix:      "Sign the timestamp, a dot and the raw bytes of the body.",
 			Sandbox:  true,
 			CheckURL: harbour + "/check",
 		},
-		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: missing or invalid field", Detail: "Fields: industry", Fix: "The partner must fix the listed fields. The API response describes each error."},
+		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping: missing or invalid field", Detail: "Fields: industry", Fix: "The partner must fix the listed fields. The API response describes each error."},
 	}}
 }

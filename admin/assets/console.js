@@ -33,15 +33,15 @@
   };
 
   const copy = async (button) => {
-    const text = button.dataset.copy;
+    const place = button.closest(".id") ?? button;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(button.dataset.copy);
     } catch {
       // Copying is not allowed (plain HTTP, or denied), so select the text instead.
       const code = button.parentElement.querySelector("code, pre");
       if (code) getSelection().selectAllChildren(code);
-      const message = "Copying is blocked by the browser. " + (code ? "Press Ctrl C to copy the selected text." : "Select the text and copy it.");
-      const place = button.closest(".id") ?? button;
+      const next = code ? "Press Ctrl C to copy the selected text." : "Select the text and copy it.";
+      const message = "Copying is blocked by the browser. " + next;
       if (!place.nextElementSibling?.matches("[data-blocked]")) {
         const note = document.createElement("span");
         note.className = "hint";
@@ -52,6 +52,7 @@
       say(message);
       return;
     }
+    if (place.nextElementSibling?.matches("[data-blocked]")) place.nextElementSibling.remove();
     button.dataset.copied = "";
     say("Copied");
     setTimeout(() => { delete button.dataset.copied; }, 2000);

@@ -90,7 +90,9 @@ func TestAuditSearch(t *testing.T) {
 		}
 	}
 	// The auditor's address is in two events: it was recorded when the user was created, and when the user signed in.
-	for text, want := range map[string]int{"PT_1": 50, "partner.app": 1, "auditor@": 2, "canary": 50, "script": 0, "a\x00": 0} {
+	for text, want := range map[string]int{
+		"PT_1": 50, "partner.app": 1, "auditor@": 2, "canary": 50, "script": 0, "a\x00": 0,
+	} {
 		p := b.Post(t, "/audit/find", url.Values{"text": {text}})
 		if got := len(p.Values("data-action")); p.Status != http.StatusOK || got != want {
 			t.Errorf("%q: got %d with %d events, want %d", text, p.Status, got, want)

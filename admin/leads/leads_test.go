@@ -315,5 +315,6 @@ func TestLeadShowsDuration(t *testing.T) {
 		t.Errorf("unknown: got %d: %s", p.Status, p.Text())
 	}
 	b.Exec(t, `INSERT INTO post_durations VALUES ($1, 12300)`, request)
-	b.Get(t, "/leads/"+lead).Expect(t, "known", http.StatusOK, `data-copy="`+id.Format(id.Request, request)+`"`, "Took 12.3 ms")
+	b.Get(t, "/leads/"+lead).Expect(t, "known", http.StatusOK,
+		`data-copy="`+id.Format(id.Request, request)+`"`, "Took 12.3 ms")
 }

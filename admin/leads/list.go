@@ -119,8 +119,8 @@ func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, to
 	}
 }
 
-// leadQuery reads the filters. The result mistakes contains a notice for each invalid date, and for a partner or an
-// account that is not found or not unique.
+// leadQuery reads the filters. The result mistakes contains a notice for each date and country that is not valid, and
+// for a partner or an account that is not found or not unique.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry:         web.SearchText(q, "industry"),
@@ -173,7 +173,7 @@ func (h *Handlers) countryNamed(text string) (code string, unknown *web.Notice) 
 	}
 	unknown = &web.Notice{
 		Kind: "warn", Code: "country",
-		Text: fmt.Sprintf("“%s” is not a country. Enter a code of two letters, such as DE.", web.Short(text)),
+		Text: fmt.Sprintf("“%s” is not a country. Enter the name of a country or its two-letter code, such as DE.", web.Short(text)),
 	}
 	markets := h.Prices.Markets()
 	i, found := markets.ByCode(markets.Suggest(text))

@@ -179,16 +179,15 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 	}
 	groups, _, err := h.Reporting.RequestGroups(ctx, k.Scope, reporting.RequestFilter{
 		Partner: p.ID, Rejected: true, Since: since,
-	})
+	}, recentActivityItems)
 	if err != nil {
 		return v, err
 	}
-	groups = slices.DeleteFunc(groups, func(g reporting.RequestGroup) bool { return g.Place > recentActivityItems })
 	names, err := h.groupNames(k, groups)
 	if err != nil {
 		return v, err
 	}
-	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", len(leads) == 0
+	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", len(leads) == 0 && !s.signed.Any
 	accounts := map[uuid.UUID]models.Account{}
 	for _, a := range s.accounts {
 		accounts[a.ID] = a
@@ -217,7 +216,7 @@ func rejectionEvent(g reporting.RequestGroup, row view.RequestRow) view.LiveEven
 	e := view.LiveEvent{
 		At:   row.At,
 		Kind: "bad",
-		What: ui.Sentence(g.Endpoint) + " rejected: " + web.ReasonLabel(g.Outcome),
+		What: row.Outcome,
 		Fix:  row.Fix, CheckURL: row.CheckURL, Request: row.RequestID,
 		First: row.First,
 	}

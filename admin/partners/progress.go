@@ -71,6 +71,10 @@ func (s progress) lastSecretEnd() (at time.Time) {
 	return at
 }
 
+func needsSecret(p models.Partner) bool {
+	return p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff
+}
+
 // attention returns the partner's open tasks.
 func (s progress) attention(p models.Partner, url string, now time.Time) (all []ui.AttentionItem) {
 	need := func(text, path, detail string) {
@@ -82,7 +86,7 @@ func (s progress) attention(p models.Partner, url string, now time.Time) (all []
 	if p.Status == models.PartnerPending && len(s.accounts) > 0 {
 		need("Waiting for approval", "/onboarding", "Pending partners get no prices, and their posts are rejected.")
 	}
-	if len(s.secrets) == 0 && p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff {
+	if len(s.secrets) == 0 && needsSecret(p) {
 		need("No valid signing secret", "/secrets/new", "The partner's signed posts are rejected.")
 	}
 	if ends := s.lastSecretEnd(); !ends.IsZero() && ends.Sub(now) < 7*24*time.Hour {

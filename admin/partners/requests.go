@@ -116,7 +116,7 @@ func (h *Handlers) listRequests(k *web.Request, f reporting.RequestFilter, v *vi
 }
 
 func (h *Handlers) groupRequests(k *web.Request, f reporting.RequestFilter, v *view.RequestsView) error {
-	groups, complete, err := h.Reporting.RequestGroups(k.R.Context(), k.Scope, f)
+	groups, complete, err := h.Reporting.RequestGroups(k.R.Context(), k.Scope, f, reporting.MaxRequestGroups)
 	if err != nil {
 		return err
 	}

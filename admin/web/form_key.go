@@ -71,7 +71,9 @@ func Unchanged(url string) string { return withQuery(url, "submitted", "unchange
 // submittedNotices are the notices for forms that were submitted twice or without a change. The key is the value of the
 // query parameter "submitted".
 var submittedNotices = map[string]Notice{
-	"before":    {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
+	"before": {
+		Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created.",
+	},
 	"unchanged": {Kind: "info", Code: "unchanged", Text: "Nothing changed."},
 	"shown-once": {
 		Kind: "warn",

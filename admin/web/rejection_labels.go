@@ -62,7 +62,8 @@ func RejectionFix(outcome, code string) string {
 const noSignature = "signature_missing"
 
 // alsoUnsigned reports whether a post was rejected for another reason, but its response says that the signature is
-// missing.
+// missing. The platform's default signing mode causes this response, so the account itself may accept unsigned posts
+// (decision 13).
 func alsoUnsigned(outcome, code string) bool {
 	return apperr.PublicCode(code) == apperr.SignatureMissing && outcome != noSignature
 }
@@ -81,7 +82,7 @@ var codeFixes = map[apperr.PublicCode]string{
 func PartnerFix(outcome, code string) string {
 	fix := cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
 	if alsoUnsigned(outcome, code) {
-		fix += " " + partnerFixes[noSignature]
+		fix += " Also sign the post, unless unsigned posts of the account are accepted."
 	}
 	return fix
 }

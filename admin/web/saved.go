@@ -130,7 +130,8 @@ func (k *Request) showSaved() error {
 	return nil
 }
 
-// savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version whose rules a rollback published.
+// savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version that a published draft was copied
+// from.
 func savedDetail(e models.AuditEvent) string {
 	after := Fields(e.After)
 	version := FieldText(after, "copied_from")
@@ -138,7 +139,7 @@ func savedDetail(e models.AuditEvent) string {
 	case e.ObjectKind == "secret":
 		return ": “" + FieldText(after, "label") + "” (…" + FieldText(after, "last_four") + ")"
 	case version != "":
-		return " with the rules of version " + version
+		return " from a copy of version " + version
 	}
 	return ""
 }

@@ -223,7 +223,10 @@ func TestRecentLeads(t *testing.T) {
 	f.lead(t, f.theirs, f.theirs, nil, at(3), 1)
 
 	want := []reporting.RecentLead{
-		{At: at(2), ID: second, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
+		{
+			At: at(2), ID: second, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR},
+			Industry: "plumber",
+		},
 		{
 			At:       at(0),
 			ID:       first,

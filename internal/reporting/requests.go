@@ -74,14 +74,14 @@ type RequestGroup struct {
 	Place int       // among the groups of the same kind, from 1
 }
 
-// MaxRequestGroups is how many groups of each kind of request RequestGroups returns.
+// MaxRequestGroups is how many groups of each kind of request a page lists.
 const MaxRequestGroups = 50
 
-// RequestGroups groups the requests in the log, and returns the groups with the newest requests. Each kind
-// of request has its own limit, so that requests which anyone can send hide no signed posts. The result
-// complete reports whether these are all groups.
+// RequestGroups groups the requests in the log, and returns the groups with the newest requests, up to limit groups of
+// each kind of request. Each kind has its own limit, so that requests which anyone can send hide no signed posts. The
+// result complete reports whether these are all groups.
 func (in *Reader) RequestGroups(
-	ctx context.Context, sc scope.Scope, f RequestFilter,
+	ctx context.Context, sc scope.Scope, f RequestFilter, limit int,
 ) (groups []RequestGroup, complete bool, err error) {
 	// The position of an error in a JSON body does not separate groups.
 	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message,
@@ -90,10 +90,10 @@ func (in *Reader) RequestGroups(
 		Select(`max(id) AS newest, count(*) AS count, min(at) AS first,
 			row_number() OVER (PARTITION BY kind ORDER BY max(id) DESC) AS place`)
 	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
-		Select(requestColumns+", count, first, place").Where("place <= ?", MaxRequestGroups+1).
+		Select(requestColumns+", count, first, place").Where("place <= ?", limit+1).
 		Order("newest DESC").Find(&groups).Error
 	all := len(groups)
-	groups = slices.DeleteFunc(groups, func(g RequestGroup) bool { return g.Place > MaxRequestGroups })
+	groups = slices.DeleteFunc(groups, func(g RequestGroup) bool { return g.Place > limit })
 	return groups, len(groups) == all, postgres.Translate(err)
 }
 

@@ -110,7 +110,7 @@ func TestRequestGroups(t *testing.T) {
 	f.reject(t, f.mine, now, "payload", "email", "phone")
 	f.reject(t, f.theirs, now, "payload", "email")
 	mine := reporting.RequestFilter{Partner: f.mine}
-	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine)
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine, 3)
 	if err != nil || len(got) != 3 || !complete {
 		t.Fatalf("got %d groups, complete: %v, want 3 (%v): %+v", len(got), complete, err, got)
 	}
@@ -121,7 +121,7 @@ func TestRequestGroups(t *testing.T) {
 	if got[0].Count != 1 || len(got[0].Fields) != 2 || got[2].Count != 3 || got[2].Outcome != "signature" {
 		t.Errorf("got %+v", got)
 	}
-	got, _, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), mine)
+	got, _, err = reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.theirs), mine, 3)
 	if err != nil || len(got) != 0 {
 		t.Errorf("out of scope: got %+v, %v", got, err)
 	}
@@ -135,18 +135,19 @@ func TestRequestGroupsOfEachKind(t *testing.T) {
 	now := testkit.StartTime()
 	signed := f.reject(t, f.mine, now, "expired")
 	f.Exec(t, `UPDATE api_requests SET kind = 'signed_post' WHERE request_id = $1`, signed)
-	for i := range reporting.MaxRequestGroups + 1 {
+	const limit = 10
+	for i := range limit + 1 {
 		f.reject(t, f.mine, now, "payload", strconv.Itoa(i))
 		broken := f.reject(t, f.mine, now, "json")
 		f.Exec(t, `UPDATE api_requests SET kind = 'ping', detail = $2 WHERE request_id = $1`,
 			broken, fmt.Sprintf("syntax at byte %d", i))
 	}
 	mine := reporting.RequestFilter{Partner: f.mine}
-	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine)
-	if err != nil || complete || len(got) != 1+reporting.MaxRequestGroups+1 {
+	got, complete, err := reporting.NewReader(f.DB).RequestGroups(t.Context(), scope.Partners(f.mine), mine, limit)
+	if err != nil || complete || len(got) != 1+limit+1 {
 		t.Fatalf("got %d groups, complete: %v (%v)", len(got), complete, err)
 	}
-	if g := got[0]; g.Outcome != "json" || g.Count != reporting.MaxRequestGroups+1 {
+	if g := got[0]; g.Outcome != "json" || g.Count != limit+1 {
 		t.Errorf("broken pings: got %+v", g)
 	}
 	if g := got[len(got)-1]; g.RequestID != signed {

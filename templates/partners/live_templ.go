@@ -25,7 +25,7 @@ type OnboardingLive struct {
 type LiveEvent struct {
 	At       time.Time
 	Kind     string    // kind of ui.Status
-	What     string    // "Lead delivered", "Post rejected: wrong signature"
+	What     string    // "Lead delivered", "Post: wrong signature"
 	Detail   string    // "Sandbox account harbour-trial, signed with “first secret”"
 	Lead     ui.Link   // without a label if there is none; without a URL if the user cannot see leads
 	Request  ui.Link   // of a rejected request
@@ -101,7 +101,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Events) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"text-sm text-soft\">No activity yet. This partner's leads and rejected requests appear here, newest first.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"text-sm text-soft\">No activity in the last 24 hours. This partner's leads and rejected requests appear here, newest first.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -141,7 +141,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 // event.
 func (v OnboardingLive) Announcement() string {
 	if len(v.Events) == 0 {
-		return "Waiting for the first lead"
+		return "No activity in the last 24 hours"
 	}
 	newest := v.Events[0]
 	return newest.What + ", " + ui.UTC(newest.At)

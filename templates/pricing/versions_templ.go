@@ -503,7 +503,7 @@ type VersionView struct {
 	Explain                     string
 	EditsURL                    string  // the edits of the draft, empty for the first version
 	BeginURL                    string  // empty if the user may not create drafts
-	RollBack                    ui.Link // to this version or, on the current version's page, to the previous one
+	RollBack                    ui.Link // to this version or the previous one; empty if the user may not publish
 	CopiedFrom                  ui.Link // the earlier version whose rules the draft started with, if any
 	Before                      ui.Link // the previous version, empty for the first
 	CompareURL                  string

@@ -357,7 +357,7 @@ func CopyButton(text, label string) templ.Component {
 	})
 }
 
-// CopyTextButton is a button with a label that copies text. Afterwards, it says so for two seconds.
+// CopyTextButton is a button with a label that copies text. After a click, its label is “Copied” for two seconds.
 func CopyTextButton(text, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

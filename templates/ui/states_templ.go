@@ -294,7 +294,7 @@ func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = blankState("invalid", "search", "The list was not searched", "Correct the filter. A message on this page says what is wrong.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = blankState("invalid", "search", "Filter not valid", "Fix the filter. The message above says how.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
