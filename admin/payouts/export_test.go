@@ -207,7 +207,9 @@ func TestPreparedExport(t *testing.T) {
 	if rows := records(t, c.Get(t, at+"/file")); len(rows) != 2 || rows[0]["lead_id"] != admintest.LeadID(c.Leads[0]) {
 		t.Errorf("got rows %v", rows)
 	}
-	fay.Get(t, "/jobs").Expect(t, "the list", http.StatusOK, `data-state="done"`, "finance@example.com")
+	testkit.Eventually(t, time.Minute, "the list shows the finished job", // which ends after its file is written
+		func() bool { return strings.Contains(fay.Get(t, "/jobs").Body, `data-state="done"`) })
+	fay.Get(t, "/jobs").Expect(t, "the list", http.StatusOK, "finance@example.com")
 	if p := fay.Get(t, "/jobs"); strings.Contains(p.Body, `href="`+at) {
 		t.Error("the list links to another user's export")
 	}
