@@ -123,8 +123,10 @@ func Routes(o Options) []web.Route {
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
-	finder := &search.Handlers{Partners: o.Partners, Staff: o.Staff, Find: []search.Find{
-		partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID, lead.URLForID,
+	event := &auditpages.Handlers{Audit: o.Audit}
+	finder := &search.Handlers{Partners: o.Partners, Staff: o.Staff, HasReference: lead.HasReference, Find: []search.Find{
+		partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, request.URLForID, disclosure.URLForID,
+		lead.URLForID, event.URLForID,
 	}}
 	all := slices.Concat(
 		(&login.Handlers{Staff: o.Staff}).Routes(),
@@ -134,7 +136,7 @@ func Routes(o Options) []web.Route {
 			Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy, Reporting: o.Reporting,
 		}).Routes(),
 		finder.Routes(),
-		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
+		event.Routes(),
 		(&staffpages.Handlers{AdminURL: o.AdminURL, Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), (&notes.Handlers{Privacy: o.Privacy}).Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -130,6 +131,27 @@ func auditFilter(k *web.Request) (f audit.Filter, mistakes []web.Notice) {
 	}
 	f.From, f.Until, mistakes = web.DateRange(q)
 	return f, mistakes
+}
+
+// URLForID returns the URL of the audit events about the object with the given id, if it has no page that the user can
+// see. It returns "" if there are no such events, or the user may not see them.
+func (h *Handlers) URLForID(k *web.Request, text string) string {
+	sc, ok := k.ScopeOf(web.ReadAudit)
+	if !ok {
+		return ""
+	}
+	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead, id.RateCard} {
+		object, err := id.Parse(kind, text)
+		if err != nil {
+			continue
+		}
+		f := audit.Filter{Object: id.Format(kind, object)}
+		found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(), f, audit.Page{Size: 1})
+		if err == nil && found.Count > 0 {
+			return "/audit?object=" + f.Object
+		}
+	}
+	return ""
 }
 
 // auditVerify verifies the whole audit log and records the result in it.

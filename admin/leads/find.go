@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/scope"
 	view "github.com/pingpost/pingpost/templates/leads"
 )
 
@@ -74,12 +75,12 @@ func (h *Handlers) findLeads(k *web.Request, text string) (found leads.SearchRes
 		if err != nil || len(found.Rows) > 0 {
 			return found, "phone number", err
 		}
-		found, err = h.findReference(k, text) // a reference can consist of digits
+		found, err = h.findReference(k, k.Scope, text) // a reference can consist of digits
 		return found, "phone number or reference", err
 	case isID.MatchString(text):
 		return found, "", errNoLead
 	}
-	found, err = h.findReference(k, text)
+	found, err = h.findReference(k, k.Scope, text)
 	return found, "reference", err
 }
 
@@ -103,10 +104,20 @@ func (h *Handlers) countries() (codes []string) {
 	return codes
 }
 
-func (h *Handlers) findReference(k *web.Request, text string) (found leads.SearchResult, err error) {
+// HasReference reports whether the user may find a lead with a partner's reference.
+func (h *Handlers) HasReference(k *web.Request, text string) (bool, error) {
+	sc, ok := k.ScopeOf(web.FindLeads)
+	if !ok || !web.ValidText(text) {
+		return false, nil
+	}
+	found, err := h.findReference(k, sc, text)
+	return len(found.Rows) > 0, err
+}
+
+func (h *Handlers) findReference(k *web.Request, sc scope.Scope, text string) (found leads.SearchResult, err error) {
 	if err := k.CheckErasable(); err != nil {
 		return found, err
 	}
-	page, err := h.Leads.List(k.R.Context(), k.Scope, leads.Query{PartnerReference: text, Size: leads.MaxFound})
+	page, err := h.Leads.List(k.R.Context(), sc, leads.Query{PartnerReference: text, Size: leads.MaxFound})
 	return leads.SearchResult{Rows: page.Rows, More: !page.Older.IsZero()}, err
 }

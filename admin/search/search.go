@@ -64,7 +64,6 @@ func (h *Handlers) open(k *web.Request, text string) error {
 		}
 		return k.Show(http.StatusOK, ui.Search(v))
 	}
-	v.Shell = k.Shell("Nothing found")
 	switch {
 	case personal:
 		v.State = ui.SearchPersonal
@@ -73,13 +72,19 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	case isID.MatchString(text):
 		v.State = ui.SearchID
 	default:
+		switch found, err := h.HasReference(k, text); {
+		case err != nil:
+			return err
+		case found:
+			return k.Resubmit("/leads/find")
+		}
 		v.State = ui.SearchName
 	}
+	v.Shell = k.Shell("Nothing found")
 	return k.Show(http.StatusNotFound, ui.Search(v))
 }
 
-// urlForID returns the URL of the page of the object with the given id. If the object has no page, it
-// returns the URL of the object's audit events.
+// urlForID returns the URL of the page of the object with the given id.
 func (h *Handlers) urlForID(k *web.Request, text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)
@@ -87,14 +92,6 @@ func (h *Handlers) urlForID(k *web.Request, text string) string {
 	for _, find := range h.Find {
 		if to := find(k, text); to != "" {
 			return to
-		}
-	}
-	if !k.May(web.ReadAudit) {
-		return ""
-	}
-	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead, id.RateCard} {
-		if object, err := id.Parse(kind, text); err == nil {
-			return "/audit?object=" + id.Format(kind, object)
 		}
 	}
 	return ""

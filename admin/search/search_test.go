@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -24,14 +25,13 @@ func TestJump(t *testing.T) {
 	for q, want := range map[string]string{
 		person:                              "/staff/" + person,
 		" " + strings.ToLower(person) + " ": "/staff/" + person,
-		"ld_00000000000000000000000001":     "/audit?object=ld_00000000000000000000000001",
 		id.Format(id.Partner, mine):         web.PartnerURL(mine),
 	} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Location() != want {
 			t.Errorf("%q: got %d to %q, want %q", q, p.Status, p.Location(), want)
 		}
 	}
-	for _, q := range []string{"x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001",
+	for _, q := range []string{"x", "st_", "pt_00000000000000000000000001", "ld_00000000000000000000000001", "rc_00000000000000000000000001", "rq_00000000000000000000000001",
 		"//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Status != http.StatusNotFound ||
 			strings.Contains(p.Body, "<script>alert") {
@@ -51,16 +51,24 @@ func TestJump(t *testing.T) {
 	for card, want := range map[string]string{
 		ratecard.ID(draft.ID):                      web.DraftURL(draft.ID),
 		strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1",
-		"rc_00000000000000000000000001":            "/audit?object=rc_00000000000000000000000001",
 	} {
 		for _, b := range []*admintest.Client{pricing, manager} {
 			if p := b.Get(t, "/jump?q="+card); p.Location() != want {
 				t.Errorf("%s: got %d to %q, want %q", card, p.Status, p.Location(), want)
 			}
 		}
-		if p := b.Get(t, "/jump?q="+card); !strings.HasPrefix(p.Location(), "/audit?object=rc_") {
-			t.Errorf("user without pricing.read is redirected to %q", p.Location())
-		}
+	}
+	// Without access to the page and the events of an object, it is as if it did not exist.
+	if p := b.Get(t, "/jump?q="+ratecard.ID(draft.ID)); p.Status != http.StatusNotFound {
+		t.Errorf("user without pricing.read: got %d to %q", p.Status, p.Location())
+	}
+	revoked := id.New(h.Time.Now())
+	e := audit.Event{Action: "secret.revoke", Kind: "secret", Object: id.Format(id.Secret, revoked), Partner: mine}
+	if err := h.Options.Audit.LogDone(t.Context(), audit.Actor{Name: "ada@example.com"}, e); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.Get(t, "/jump?q="+e.Object); p.Location() != "/audit?object="+e.Object {
+		t.Errorf("an object with events, but without a page: got %d to %q", p.Status, p.Location())
 	}
 	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther &&
 		strings.HasPrefix(p.Location(), "/staff") {
