@@ -45,10 +45,22 @@ func (r Rejection) Checks() []Check {
 	case EndpointPing:
 		return []Check{CheckURL, CheckBody, CheckRate, CheckJSON, CheckFields, CheckPrice}
 	case EndpointPost:
-		unsigned := r.Owned && r.FailedCheck() == CheckTimestamp // the owner of a signed post is not known yet
-		return postChecks(!unsigned)
+		return postChecks(!r.unsigned())
 	}
 	return []Check{CheckURL}
+}
+
+// unsigned reports whether the request is known to be a post without a signature.
+func (r Rejection) unsigned() bool {
+	failed := r.FailedCheck()
+	return r.Code == apperr.SignatureMissing ||
+		r.Owned && failed == CheckTimestamp || // the owner of a signed post is not known yet
+		!r.Signed && slices.Contains(contentChecks, failed)
+}
+
+// contentChecks are the checks of a post after those of its sender.
+var contentChecks = []Check{
+	CheckJSON, CheckFields, CheckTransaction, CheckExpiry, CheckDelivery, CheckActive, CheckStoring,
 }
 
 func postChecks(signed bool) []Check {
@@ -56,8 +68,7 @@ func postChecks(signed bool) []Check {
 	if !signed {
 		sender = []Check{CheckRate, CheckOwner, CheckSignature, CheckTimestamp}
 	}
-	return slices.Concat([]Check{CheckURL, CheckBody}, sender,
-		[]Check{CheckJSON, CheckFields, CheckTransaction, CheckExpiry, CheckDelivery, CheckActive, CheckStoring})
+	return slices.Concat([]Check{CheckURL, CheckBody}, sender, contentChecks)
 }
 
 // FailedCheck returns the check that rejected a request. It returns "" if the request was not rejected by a check.
