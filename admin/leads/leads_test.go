@@ -114,7 +114,7 @@ func TestLeadsList(t *testing.T) {
 	for _, path := range []string{"/leads", web.LeadURL(others.ID)} {
 		b.Get(t, path).Expect(t, path, http.StatusOK, "click-&lt;7&gt;", "mail")
 	}
-	if p := b.Get(t, web.PartnerURL(s.Harbour.ID)); !strings.Contains(p.Body, `href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`"`) {
+	if p := b.Get(t, web.PartnerURL(s.Harbour.ID)); !strings.Contains(p.Body, `href="/leads?partner=`+s.Harbour.Slug+`"`) {
 		t.Error("the partner's page does not link to its leads")
 	}
 	if p := admintest.NewConsoleWithLeads(t).SignedInAs(t, models.Finance).Get(t, "/leads"); !slices.Equal(p.Values("data-empty"), []string{"none"}) {

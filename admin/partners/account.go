@@ -2,6 +2,7 @@ package partners
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -74,11 +75,14 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		was:    partners.EffectiveMode(a.SigningMode, p.SigningMode, h.DefaultSigning),
 		is:     partners.EffectiveMode(change.Signing, p.SigningMode, h.DefaultSigning),
 		recent: forecast.Of(a.Identifier),
-		others: append(changed("Name", a.Name, strings.TrimSpace(change.Name)),
-			changed("Status", string(a.Status), string(change.Status))...),
+		facts: slices.Concat(
+			changed("Signing mode", h.accountModeLabel(k, a.SigningMode, p), h.accountModeLabel(k, change.Signing, p)),
+			changed("Name", a.Name, strings.TrimSpace(change.Name)),
+			changed("Status", string(a.Status), string(change.Status))),
+		suspended: change.Status == models.AccountSuspended,
 	}
 	if change.MakeDefault && !a.IsDefault {
-		c.others = append(c.others, ui.Fact{Name: "Default account", Value: "no → yes"})
+		c.facts = append(c.facts, ui.Fact{Name: "Default account", Value: "no → yes"})
 	}
 	if change.Check() != nil {
 		c.is = c.was // the form shows the errors first
@@ -87,6 +91,9 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	return web.Submit(k, confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
+			if len(c.facts) == 0 { // also if it is submitted again
+				return web.Unchanged(web.PartnerURL(p.ID)), nil
+			}
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {

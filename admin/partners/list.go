@@ -102,7 +102,7 @@ func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 		{
 			Value: string(models.SigningReportOnly),
 			Label: "Report only",
-			Hint:  "Unsigned posts are accepted, but counted to show how many would be rejected.",
+			Hint:  "Unsigned posts are accepted. Their outcome says that they would be rejected if signatures were required.",
 		},
 		{
 			Value: string(models.SigningOff),

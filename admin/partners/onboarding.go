@@ -66,9 +66,9 @@ func steps(
 	p models.Partner, s progress, head view.PartnerHead, docs string, platform models.SigningMode,
 ) []view.OnboardingStep {
 	back := "?return=" + url.QueryEscape(head.URL+"/onboarding")
-	sandbox := ""
+	sandbox := "" // for which posts need a partnerId
 	for _, a := range s.accounts {
-		if a.Sandbox {
+		if a.Sandbox && !a.IsDefault {
 			sandbox = a.Identifier
 		}
 	}
@@ -119,7 +119,11 @@ func steps(
 			StateID: "require-signing",
 		},
 	}
-	switch last := &all[5]; {
+	last := &all[5]
+	if s.requiresSigning(p, platform) {
+		last.Text = "Signatures are required for all standard accounts. "
+	}
+	switch {
 	case last.Done:
 	case s.signed.Live:
 		last.ActionURL, last.ActionLabel = head.URL+"?tab=signing", "Require signing"
@@ -127,7 +131,7 @@ func steps(
 		last.Text += "First create a standard account, and wait for its first signed lead."
 		last.ActionURL, last.ActionLabel = head.URL+"/accounts/new"+back, "Create standard account"
 	default:
-		last.Text += "First wait for a signed lead for a standard account."
+		last.Text += "Wait for a signed lead for a standard account."
 	}
 	if sandbox != "" {
 		all[4].Text += " To use the sandbox account, the partner must include \"partnerId\": \"" + sandbox + "\" in its posts."

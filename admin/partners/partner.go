@@ -83,7 +83,7 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 		}
 	}
 	if k.MayAt(web.ReadLeads, p.ID) {
-		v.LeadsURL = "/leads?partner=" + v.ID
+		v.LeadsURL = "/leads?partner=" + p.Slug
 	}
 	if !v.CanWrite {
 		return v, nil

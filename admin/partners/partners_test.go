@@ -880,5 +880,5 @@ func TestTrafficBySubID(t *testing.T) {
 	}
 	b.Get(t, at+"&from=2026-01-01&to=2026-01-09").Expect(t, "links of a day", http.StatusOK,
 		`href="`+web.PartnerURL(s.Harbour.ID)+`?tab=traffic&amp;from=2026-01-02&amp;to=2026-01-02"`,
-		`href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`&amp;from=2026-01-02&amp;to=2026-01-02"`)
+		`href="/leads?partner=`+s.Harbour.Slug+`&amp;from=2026-01-02&amp;to=2026-01-02"`)
 }

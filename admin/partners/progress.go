@@ -72,7 +72,7 @@ func (s progress) lastSecretEnd() (at time.Time) {
 }
 
 func needsSecret(p models.Partner) bool {
-	return p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff
+	return p.Status != models.PartnerPending && p.SigningMode != models.SigningOff
 }
 
 // attention returns the partner's open tasks.
@@ -85,6 +85,11 @@ func (s progress) attention(p models.Partner, url string, now time.Time) (all []
 	}
 	if p.Status == models.PartnerPending && len(s.accounts) > 0 {
 		need("Waiting for approval", "/onboarding", "Pending partners get no prices, and their posts are rejected.")
+	}
+	if i := slices.IndexFunc(s.accounts, func(a models.Account) bool { return a.IsDefault }); i >= 0 &&
+		s.accounts[i].Status == models.AccountSuspended {
+		need("Default account suspended", "?tab=accounts",
+			"Pings to the partner's base URL get no price, and posts without a partnerId are rejected.")
 	}
 	if len(s.secrets) == 0 && needsSecret(p) {
 		need("No valid signing secret", "/secrets/new", "The partner's signed posts are rejected.")

@@ -65,6 +65,11 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if v.Forecast, err = h.forecast(k, p); err != nil {
 		return err
 	}
+	state, err := h.progress(k, p)
+	if err != nil {
+		return err
+	}
+	v.Required = state.requiresSigning(p, h.DefaultSigning)
 	return k.Show(status, view.PartnerSigning(v))
 }
 
@@ -98,9 +103,10 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 
 // modeChange is a change of the effective signing mode of an account, or of all accounts that inherit their partner's.
 type modeChange struct {
-	was, is models.SigningMode
-	recent  view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
-	others  []ui.Fact        // what else the user has to know
+	was, is   models.SigningMode
+	recent    view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
+	suspended bool             // the account is suspended after the change
+	facts     []ui.Fact        // all values that change, and what else the user has to know
 }
 
 // consequence returns what happens to unsigned posts. It returns "" if no confirmation is necessary.
@@ -113,11 +119,13 @@ func (c modeChange) consequence() string {
 	case c.is == models.SigningRequired:
 		return "Unsigned posts will be rejected."
 	case c.was == models.SigningRequired && c.is == models.SigningReportOnly:
-		return "Unsigned posts will be accepted, and counted as posts that would have been rejected." + unchecked
+		return "Unsigned posts will be accepted. Their outcome will say that they would be rejected if signatures were " +
+			"required." + unchecked
 	case c.was == models.SigningRequired && c.is == models.SigningOff:
 		return "Unsigned posts will be accepted." + unchecked
 	case c.is == models.SigningOff:
-		return "Unsigned posts are accepted already. They will no longer be counted as posts that would have been rejected."
+		return "Unsigned posts are accepted already. Their outcome will no longer say that they would be rejected if " +
+			"signatures were required."
 	}
 	return ""
 }
@@ -125,22 +133,23 @@ func (c modeChange) consequence() string {
 // page returns the page that confirms the change.
 func (c modeChange) page() ui.ConfirmView {
 	v := ui.ConfirmView{
-		Submit:      "Change signing mode",
+		Submit:      "Save changes",
 		Consequence: c.consequence() + " This takes effect within a second.",
 		Harmless:    c.is == models.SigningRequired,
 	}
-	if v.Harmless && c.recent.Unsigned > 0 {
+	switch {
+	case c.suspended:
+		v.Harmless = false
+		v.Warning = "The account will be suspended, so all of its posts will be rejected until it is active again."
+	case v.Harmless && c.recent.Unsigned > 0:
 		v.Warning = "In the last 24 hours, " + ui.Number(c.recent.Unsigned) + " of " +
 			ui.Plural(c.recent.Posts, "accepted post", "accepted posts") + " would have been rejected."
 	}
-	v.Facts = append([]ui.Fact{
-		{Name: "Signing mode", Value: plainMode(c.was) + " → " + plainMode(c.is)},
-		{
-			Name: "Accepted posts (24 h)",
-			Value: fmt.Sprintf("%s (%s signed, %s unsigned)", ui.Number(c.recent.Posts),
-				ui.Number(c.recent.Posts-c.recent.Unsigned), ui.Number(c.recent.Unsigned)),
-		},
-	}, c.others...)
+	v.Facts = append(c.facts, ui.Fact{
+		Name: "Accepted posts (24 h)",
+		Value: fmt.Sprintf("%s (%s signed, %s unsigned)", ui.Number(c.recent.Posts),
+			ui.Number(c.recent.Posts-c.recent.Unsigned), ui.Number(c.recent.Unsigned)),
+	})
 	return v
 }
 
@@ -190,6 +199,8 @@ func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode mode
 	c := modeChange{
 		was: partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning),
 		is:  partners.EffectiveMode(models.SigningInherit, mode, h.DefaultSigning),
+
+		facts: changed("Signing mode", h.modeLabel(k, p.SigningMode), h.modeLabel(k, mode)),
 	}
 	forecast, err := h.forecast(k, p)
 	if err != nil {
@@ -206,7 +217,8 @@ func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode mode
 		c.recent.Posts, c.recent.Unsigned = c.recent.Posts+recent.Posts, c.recent.Unsigned+recent.Unsigned
 	}
 	if len(unchanged) > 0 {
-		c.others = []ui.Fact{{Name: "Accounts with their own mode, which do not change", Value: strings.Join(unchanged, ", ")}}
+		c.facts = append(c.facts,
+			ui.Fact{Name: "Accounts with their own mode, which do not change", Value: strings.Join(unchanged, ", ")})
 	}
 	return c, err
 }
@@ -222,18 +234,16 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	change.others = append(change.others, changed("Shared base URL", onOff(p.SharedBaseURL), onOff(f.shared))...)
+	change.facts = append(change.facts, changed("Shared base URL", onOff(p.SharedBaseURL), onOff(f.shared))...)
 	url := web.PartnerURL(p.ID)
-	unchanged := p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared
 	return web.Submit(k, confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
-				models.SigningMode(f.mode), f.shared)
-			if unchanged {
-				return web.Unchanged(url + "?tab=signing"), err
+			if p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared { // also if it is submitted again
+				return web.Unchanged(url + "?tab=signing"), nil
 			}
-			return url + "?tab=signing", err
+			return url + "?tab=signing", h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
+				models.SigningMode(f.mode), f.shared)
 		},
 		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
@@ -103,7 +102,7 @@ func (h *Handlers) dayRows(k *web.Request, p models.Partner, days []reporting.Da
 		on := url.Values{"from": {date}, "to": {date}}.Encode()
 		row := view.DayRow{Date: date, URL: web.PartnerURL(p.ID) + "?tab=traffic&" + on, Day: d}
 		if d.Delivered > 0 && k.MayAt(web.ReadLeads, p.ID) {
-			row.LeadsURL = "/leads?partner=" + id.Format(id.Partner, p.ID) + "&" + on
+			row.LeadsURL = "/leads?partner=" + p.Slug + "&" + on
 		}
 		rows = append(rows, row)
 	}

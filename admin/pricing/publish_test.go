@@ -326,6 +326,9 @@ func TestRollBack(t *testing.T) {
 	if p := d.Get(t, "/pricing/versions/4/rollback"); p.Location() != "/pricing/versions/4" {
 		t.Errorf("the current version: got status %d", p.Status)
 	}
+	if p := d.Get(t, page); p.Status != http.StatusOK || strings.Contains(p.Body, `name="note"`) {
+		t.Errorf("the same rules: got status %d and a form: %s", p.Status, p.Text())
+	}
 	d.Post(t, page, url.Values{"version": {"4"}, "note": {"x"}}).Expect(t, "the same rules", http.StatusUnprocessableEntity)
 	d.CheckAuditLog(t)
 }

@@ -38,6 +38,7 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 		return err
 	}
 	v.Shell = k.Shell(fmt.Sprintf("Roll back to version %d", card.Version), allPricing, allVersions, h.versionLink(k, card))
+	v.SameRules = now.SameRules(old)
 	v.URL, v.Current = web.VersionURL(card.Version), live.Version
 	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), web.StepUp(k)
 	v.Changes, v.More = h.largestChanges(k, comparison(old, now))

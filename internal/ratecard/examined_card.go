@@ -59,6 +59,9 @@ type ExaminedCard struct {
 	Problems  pricingrules.Problems
 }
 
+// SameRules reports whether both cards have the same rules, in any order.
+func (s *ExaminedCard) SameRules(other *ExaminedCard) bool { return sameRules(s.Card, other.Card) }
+
 // RuleIndex returns the index in Card.Rules of the rule with the given position, or -1.
 func (s *ExaminedCard) RuleIndex(position int) int {
 	for i, at := range s.Positions {

@@ -31,7 +31,7 @@ var (
 	ErrStale = apperr.New(apperr.Conflict, "changed",
 		"Another user has changed this draft since you opened it. Review the change, then try again.")
 	errNothing = apperr.New(apperr.Invalid, "nothing",
-		"There is nothing to publish. The draft has the same rules as the current version.")
+		"There is nothing to publish. The current version already has these rules.")
 	errSame = apperr.New(apperr.Invalid, "nothing", "No draft was created, because the current version already has these rules.")
 )
 

@@ -141,7 +141,9 @@ func (v View) rejections() string {
 		all += r.Count
 	}
 	most := v.Rejections[0]
-	return fmt.Sprintf("%s %s. The most common reason is “%s” (%d%%).", ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
+	percent := (100*most.Count + all/2) / max(all, 1) // rounded
+	return fmt.Sprintf("%s %s. The most common reason is “%s” (%d%%).",
+		ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, percent)
 }
 
 func (v View) payouts() string {
