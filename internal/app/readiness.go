@@ -63,7 +63,7 @@ func (a *App) tryCommit(ctx context.Context) {
 	defer cancel()
 	state := stateOK
 	switch err := a.db.Commit(bounded); {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, postgres.ErrNotConfirmed):
 		state = "not confirmed within " + commitTimeout.String() + ": check that the synchronous standby is running"
 	case err != nil:
 		state = err.Error()

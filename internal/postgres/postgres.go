@@ -156,14 +156,25 @@ func (db *DB) explainAcquire(err error) error {
 	return &Err{kind: "cannot connect to " + strings.Join(hosts, "; "), cause: err}
 }
 
+// ErrNotConfirmed means that a commit was not confirmed in time.
+var ErrNotConfirmed = &Err{kind: "the commit was not confirmed in time"}
+
 // Commit commits a transaction that changes no rows, to check that the database accepts commits. If
 // there is a synchronous standby, Commit waits until the standby has confirmed the transaction.
 func (db *DB) Commit(ctx context.Context) error {
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return db.explainAcquire(err)
+	}
+	defer conn.Release()
 	var standby bool
 	// On a standby, pg_logical_emit_message fails with an internal error.
-	err := db.Pool.QueryRow(ctx, `SELECT pg_is_in_recovery(),
+	err = conn.QueryRow(ctx, `SELECT pg_is_in_recovery(),
 		CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'pingpost', '') END`).Scan(&standby, nil)
-	if standby {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return ErrNotConfirmed
+	case standby:
 		return &Err{SQLState: "25006", kind: "the server is a standby: check the hosts in database.url, or promote it"}
 	}
 	return Translate(err)

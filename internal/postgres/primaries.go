@@ -22,6 +22,11 @@ import (
 const (
 	surveyEvery  = time.Second
 	probeTimeout = 2 * time.Second
+
+	// connectsAtOnce is how many connections the pool establishes at the same time. After an outage, all requests
+	// need new ones. If a server that accepts connections slowly had to establish all of them at once, none would
+	// be ready in time, and the server would go on working on those that were given up.
+	connectsAtOnce = 4
 )
 
 // Timeline is the timeline of a server in a cluster. Each promotion of a standby starts a new
@@ -44,6 +49,8 @@ type primaries struct {
 	surveying sync.Mutex // locked while surveyOnce runs
 	surveyed  bool
 
+	connecting chan struct{} // contains an element for each connection that is being established
+
 	mu      sync.Mutex
 	highest map[int64]uint32 // highest timeline seen in each cluster
 	newest  int              // index of the first host that is not replaced
@@ -55,7 +62,8 @@ type primaries struct {
 // link is the network connection that a database connection uses.
 type link struct {
 	net.Conn
-	primaries *primaries
+	primaries   *primaries
+	established func() // lets the pool establish another connection; also called by Close
 }
 
 // Close implements net.Conn.
@@ -63,6 +71,7 @@ func (l *link) Close() error {
 	l.primaries.mu.Lock()
 	delete(l.primaries.open, l)
 	l.primaries.mu.Unlock()
+	l.established()
 	return l.Conn.Close()
 }
 
@@ -71,7 +80,10 @@ func (l *link) Close() error {
 // were known before a restart. The same round trip sets the connections' statement timeout; 0 means that
 // guard does not set it.
 func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration) *primaries {
-	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
+	p := &primaries{
+		hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{},
+		connecting: make(chan struct{}, connectsAtOnce),
+	}
 	for _, t := range seen {
 		p.highest[t.System] = max(p.highest[t.System], t.ID)
 	}
@@ -82,13 +94,21 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 	}
 	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
 	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		select {
+		case p.connecting <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		established := sync.OnceFunc(func() { <-p.connecting })
 		conn, err := dial(ctx, network, address)
 		if err != nil {
+			established()
 			return nil, err
 		}
-		return &link{conn, p}, nil
+		return &link{conn, p, established}, nil
 	}
 	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		defer linkOf(conn).established()
 		if validate != nil {
 			if err := validate(ctx, conn); err != nil {
 				return err
