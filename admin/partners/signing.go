@@ -218,7 +218,7 @@ func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode mode
 	}
 	if len(unchanged) > 0 {
 		c.facts = append(c.facts,
-			ui.Fact{Name: "Accounts with their own mode, which do not change", Value: strings.Join(unchanged, ", ")})
+			ui.Fact{Name: "Accounts that keep their own mode", Value: strings.Join(unchanged, ", ")})
 	}
 	return c, err
 }

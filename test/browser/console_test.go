@@ -232,8 +232,8 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// everyStepUpPage checks pages that require a new step-up, and a form that is restored after the session
-// has expired.
+// everyStepUpPage checks pages that require a new step-up, the confirmation of a signing mode, and a form that is
+// restored after the session has expired.
 func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
@@ -265,6 +265,11 @@ func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 		checkLongNames(t, h, page, all)
 		expectOnlyStatusErrors(t, page)
 	}
+	manager.Open(h.URL + partner + "?tab=signing")
+	manager.Click(`input[name="signing"][value="required"]`)
+	manager.Type(`input[name="proof"]`, admintest.Password)
+	manager.Submit(`form[action$="/signing"] button[type="submit"]`)
+	check(manager, "partner-signing-confirm")
 	manager.Open(h.URL + "/partners/new")
 	manager.Type(`input[name="slug"]`, "restored-partner")
 	manager.Type(`input[name="name"]`, "Restored Partner")
