@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -13,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/failurelog"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/models"
@@ -86,17 +88,49 @@ func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog returns a logger for River. It logs only errors, and omits SQL, and user and database names.
-func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
+// riverLog returns a logger for River. It logs only errors, and omits SQL, and user and database names. While a
+// failure lasts, River reports it every second, but it is logged once a minute.
+func riverLog(log *slog.Logger) *slog.Logger {
+	return slog.New(errorsOnly{log.Handler(), &failures{byMessage: map[string]failurelog.State{}}})
+}
 
-type errorsOnly struct{ slog.Handler }
+// failures are the errors that River reported last.
+type failures struct {
+	mu        sync.Mutex
+	byMessage map[string]failurelog.State
+}
+
+// due reports whether to log an error.
+func (f *failures) due(r slog.Record) bool {
+	reason := ""
+	r.Attrs(func(a slog.Attr) bool {
+		reason += a.String() + " "
+		return true
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := f.byMessage[r.Message]
+	due := state.Due(reason, r.Time)
+	f.byMessage[r.Message] = state
+	return due
+}
+
+type errorsOnly struct {
+	slog.Handler
+	failures *failures
+}
 
 func (h errorsOnly) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelError && h.Handler.Enabled(ctx, l)
 }
 
-func (h errorsOnly) WithAttrs(a []slog.Attr) slog.Handler { return errorsOnly{h.Handler.WithAttrs(a)} }
-func (h errorsOnly) WithGroup(name string) slog.Handler   { return errorsOnly{h.Handler.WithGroup(name)} }
+func (h errorsOnly) WithAttrs(a []slog.Attr) slog.Handler {
+	return errorsOnly{h.Handler.WithAttrs(a), h.failures}
+}
+
+func (h errorsOnly) WithGroup(name string) slog.Handler {
+	return errorsOnly{h.Handler.WithGroup(name), h.failures}
+}
 
 func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	safe := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
@@ -110,5 +144,8 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
+	if !h.failures.due(safe) {
+		return nil
+	}
 	return h.Handler.Handle(ctx, safe)
 }

@@ -24,7 +24,6 @@ func TestRiverLogNamesCause(t *testing.T) {
 	_, connect := pgx.Connect(t.Context(), "postgres://canary:canary@"+refused+"/canary")
 	statement := &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "canary", Detail: "canary"}
 	var text bytes.Buffer
-	log := jobs.RiverLog(slog.New(slog.NewJSONHandler(&text, nil)))
 	for i, c := range []struct {
 		attr slog.Attr
 		want string
@@ -38,7 +37,10 @@ func TestRiverLogNamesCause(t *testing.T) {
 		{slog.String("err", "canary"), "the statement failed"},
 	} {
 		text.Reset()
-		log.Error("Error fetching jobs", c.attr, slog.String("queue", "default"))
+		log := jobs.RiverLog(slog.New(slog.NewJSONHandler(&text, nil)))
+		for range 3 { // repeated errors are not logged
+			log.Error("Error fetching jobs", c.attr, slog.String("queue", "default"))
+		}
 		var line struct{ Error, Queue string }
 		if err := json.Unmarshal(text.Bytes(), &line); err != nil {
 			t.Fatal(err)
@@ -48,8 +50,15 @@ func TestRiverLogNamesCause(t *testing.T) {
 		}
 	}
 	text.Reset()
+	log := jobs.RiverLog(slog.New(slog.NewJSONHandler(&text, nil)))
 	if log.Info("not an error"); text.Len() > 0 {
 		t.Errorf("got log %s", text.String())
+	}
+	for job := range 2 { // another job is another error
+		log.Error("Job errored", slog.Int("job_id", job))
+	}
+	if n := strings.Count(text.String(), "\n"); n != 2 {
+		t.Errorf("got %d lines for two jobs: %s", n, text.String())
 	}
 }
 
