@@ -27,8 +27,8 @@ func TestFewConnectionsAreEstablishedAtOnce(t *testing.T) {
 			if err != nil {
 				return
 			}
+			defer conn.Close() //nolint:gocritic // kept open until the end
 			accepted.Add(1)
-			t.Cleanup(func() { conn.Close() })
 		}
 	})
 	db, err := postgres.Open(t.Context(), postgres.Options{
@@ -41,6 +41,7 @@ func TestFewConnectionsAreEstablishedAtOnce(t *testing.T) {
 	t.Cleanup(func() {
 		server.Close()
 		silent.Wait()
+		db.Close()
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var requests sync.WaitGroup

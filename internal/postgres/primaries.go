@@ -23,9 +23,9 @@ const (
 	surveyEvery  = time.Second
 	probeTimeout = 2 * time.Second
 
-	// connectsAtOnce is how many connections the pool establishes at the same time. After an outage, all requests
-	// need new ones. If a server that accepts connections slowly had to establish all of them at once, none would
-	// be ready in time, and the server would go on working on those that were given up.
+	// connectsAtOnce is how many connections to an address the pool establishes at the same time. After an outage,
+	// all requests need new ones. A slow server might finish none of them in time if there were more, and would
+	// keep working on abandoned ones.
 	connectsAtOnce = 4
 )
 
@@ -49,11 +49,10 @@ type primaries struct {
 	surveying sync.Mutex // locked while surveyOnce runs
 	surveyed  bool
 
-	connecting chan struct{} // contains an element for each connection that is being established
-
 	mu      sync.Mutex
-	highest map[int64]uint32 // highest timeline seen in each cluster
-	newest  int              // index of the first host that is not replaced
+	slots   map[string]chan struct{} // by address: an element for each connection that is being established
+	highest map[int64]uint32         // highest timeline seen in each cluster
+	newest  int                      // index of the first host that is not replaced
 	open    map[*link]Timeline
 
 	replaced atomic.Int64 // number of replaced primaries that accepted writes at the last survey
@@ -63,7 +62,8 @@ type primaries struct {
 type link struct {
 	net.Conn
 	primaries   *primaries
-	established func() // lets the pool establish another connection; also called by Close
+	releaseSlot func() // called when the connection is established, or closed
+	closed      atomic.Bool
 }
 
 // Close implements net.Conn.
@@ -71,7 +71,8 @@ func (l *link) Close() error {
 	l.primaries.mu.Lock()
 	delete(l.primaries.open, l)
 	l.primaries.mu.Unlock()
-	l.established()
+	l.closed.Store(true)
+	l.releaseSlot()
 	return l.Conn.Close()
 }
 
@@ -82,7 +83,7 @@ func (l *link) Close() error {
 func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration) *primaries {
 	p := &primaries{
 		hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{},
-		connecting: make(chan struct{}, connectsAtOnce),
+		slots: map[string]chan struct{}{},
 	}
 	for _, t := range seen {
 		p.highest[t.System] = max(p.highest[t.System], t.ID)
@@ -93,22 +94,8 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 		settings = fmt.Sprintf("SET statement_timeout = %d;", statementTimeout.Milliseconds())
 	}
 	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
-	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		select {
-		case p.connecting <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		established := sync.OnceFunc(func() { <-p.connecting })
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			established()
-			return nil, err
-		}
-		return &link{conn, p, established}, nil
-	}
 	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		defer linkOf(conn).established()
+		defer linkOf(conn).releaseSlot()
 		if validate != nil {
 			if err := validate(ctx, conn); err != nil {
 				return err
@@ -123,14 +110,52 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 		}
 		return p.admit(s.Timeline, linkOf(conn))
 	}
-	if len(p.hosts) > 1 {
-		cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
+	cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
+		if len(p.hosts) > 1 {
 			p.surveyOnce(ctx)
 			p.newestFirst(cfg)
-			return nil
 		}
+		cfg.DialFunc = p.dialer(dial)
+		return nil
 	}
 	return p
+}
+
+// dialer returns the dial function of one database connection, which takes a slot for it. The request to cancel a
+// statement of this connection is sent on a second network connection, without a slot.
+func (p *primaries) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
+	var last atomic.Pointer[link]
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if l := last.Load(); l != nil && !l.closed.Load() {
+			return dial(ctx, network, address)
+		}
+		slots := p.slotsOf(address)
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		releaseSlot := sync.OnceFunc(func() { <-slots })
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			releaseSlot()
+			return nil, err
+		}
+		l := &link{Conn: conn, primaries: p, releaseSlot: releaseSlot}
+		last.Store(l)
+		return l, nil
+	}
+}
+
+// slotsOf returns the slots of an address. Each address has its own, because connecting to a host that is down takes
+// long.
+func (p *primaries) slotsOf(address string) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slots[address] == nil {
+		p.slots[address] = make(chan struct{}, connectsAtOnce)
+	}
+	return p.slots[address]
 }
 
 // hostsOf splits a configuration by host. A host has several entries if pgx tries it both with and
