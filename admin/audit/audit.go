@@ -133,8 +133,8 @@ func auditFilter(k *web.Request) (f audit.Filter, mistakes []web.Notice) {
 	return f, mistakes
 }
 
-// URLForID returns the URL of the audit events about the object with the given id, if it has no page that the user can
-// see. It returns "" if there are no such events, or the user may not see them.
+// URLForID returns the URL of the audit events about the object with the given id. It returns "" if there are none, or
+// the user may not see them.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadAudit)
 	if !ok {

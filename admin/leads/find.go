@@ -2,7 +2,6 @@ package leads
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -19,9 +18,6 @@ var (
 		"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId "+
 			"with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
 )
-
-// isID matches texts with the prefix of an ID.
-var isID = regexp.MustCompile(`(?i)^[a-z]{2}_`)
 
 // findLead finds a lead by ID, or leads by email address, phone number or the partner's reference. It recognises
 // what was typed, and responds with the results instead of a redirect, so that URLs do not contain personal data.
@@ -77,7 +73,7 @@ func (h *Handlers) findLeads(k *web.Request, text string) (found leads.SearchRes
 		}
 		found, err = h.findReference(k, k.Scope, text) // a reference can consist of digits
 		return found, "phone number or reference", err
-	case isID.MatchString(text):
+	case web.IsID(text):
 		return found, "", errNoLead
 	}
 	found, err = h.findReference(k, k.Scope, text)

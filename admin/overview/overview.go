@@ -238,7 +238,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   u.Name + ": " + web.CountText(u.Leads, false, "unsigned lead", "unsigned leads"),
 			URL:    web.PartnerURL(u.Partner) + "?tab=signing",
-			Detail: "Accepted without a signature in the last 24 hours, for accounts that do not require signatures now.",
+			Detail: "Accepted without a signature in the last 24 hours, for accounts that do not require one.",
 		})
 	}
 	return all, nil

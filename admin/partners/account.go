@@ -79,7 +79,11 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 			changed("Signing mode", h.accountModeLabel(k, a.SigningMode, p), h.accountModeLabel(k, change.Signing, p)),
 			changed("Name", a.Name, strings.TrimSpace(change.Name)),
 			changed("Status", string(a.Status), string(change.Status))),
-		suspended: change.Status == models.AccountSuspended,
+		inactive: inactive(p),
+		sandbox:  a.Sandbox,
+	}
+	if change.Status == models.AccountSuspended {
+		c.inactive = "the account is suspended"
 	}
 	if change.MakeDefault && !a.IsDefault {
 		c.facts = append(c.facts, ui.Fact{Name: "Default account", Value: "no → yes"})

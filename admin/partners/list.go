@@ -102,7 +102,7 @@ func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 		{
 			Value: string(models.SigningReportOnly),
 			Label: "Report only",
-			Hint:  "Unsigned posts are accepted. Their outcome says that they would be rejected if signatures were required.",
+			Hint:  "Unsigned posts are accepted, and marked as posts that would be rejected if signatures were required.",
 		},
 		{
 			Value: string(models.SigningOff),

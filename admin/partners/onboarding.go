@@ -66,7 +66,7 @@ func steps(
 	p models.Partner, s progress, head view.PartnerHead, docs string, platform models.SigningMode,
 ) []view.OnboardingStep {
 	back := "?return=" + url.QueryEscape(head.URL+"/onboarding")
-	sandbox := "" // for which posts need a partnerId
+	sandbox := "" // the sandbox account that posts have to name
 	for _, a := range s.accounts {
 		if a.Sandbox && !a.IsDefault {
 			sandbox = a.Identifier
@@ -191,7 +191,7 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 	if err != nil {
 		return v, err
 	}
-	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", len(leads) == 0 && !s.signed.Any
+	v.URL = web.PartnerURL(p.ID) + "/onboarding/live"
 	accounts := map[uuid.UUID]models.Account{}
 	for _, a := range s.accounts {
 		accounts[a.ID] = a
@@ -209,6 +209,7 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 		s.signed.Any, s.signed.Live = s.signed.Any || signed, s.signed.Live || signed && !l.Sandbox
 		v.Events = append(v.Events, e)
 	}
+	v.Waiting = !s.signed.Any
 	for _, g := range groups {
 		v.Events = append(v.Events, rejectionEvent(g, groupRow(k, g, names)))
 	}

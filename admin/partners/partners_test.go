@@ -168,8 +168,8 @@ func TestConflictingPartnerChanges(t *testing.T) {
 	}{
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
-		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}, "confirmed": {"report_only"}},
-			url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
+		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing",
+			url.Values{"signing": {"report_only"}, "confirmed": {"report_only"}}, url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
 			`SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
 		"account": {at, at, url.Values{
 			"name":    {"Main"},
@@ -595,7 +595,7 @@ func TestLiveActivityIsLimited(t *testing.T) {
 	for _, kind := range live.Values("data-state") {
 		states[kind]++
 	}
-	if states["good"] != 1 || states["bad"] != 1+10+10 {
+	if states["good"] != 1 || states["bad"] != 1+10+10 || !strings.Contains(live.Body, "Post: quote expired") {
 		t.Errorf("got events %v, want one lead, the signed post, and 10 groups of each other kind: %s", states, live.Text())
 	}
 }
@@ -703,6 +703,7 @@ func TestAccountSigningMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Exec(t, `UPDATE partners SET status = 'approved' WHERE id = $1`, o.PartnerID)
 	at := o.PartnerURL + "/accounts/" + id.Format(id.Account, account.ID)
 	forecast := func(posts, unsigned string) admintest.Response {
 		t.Helper()
@@ -745,7 +746,8 @@ func TestAccountSigningMode(t *testing.T) {
 	form.Set("proof", admintest.Password)
 	// Errors are shown before the confirmation.
 	form.Set("name", "")
-	if p := o.Post(t, at, form); !slices.Equal(p.Errors(), []string{"name"}) || strings.Contains(p.Body, `name="confirmed"`) {
+	if p := o.Post(t, at, form); !slices.Equal(p.Errors(), []string{"name"}) ||
+		strings.Contains(p.Body, `name="confirmed"`) {
 		t.Errorf("without a name: got errors %q: %s", p.Errors(), p.Text())
 	}
 	// The confirmation is not an error, and contains the submitted values and all changes.
@@ -773,7 +775,9 @@ func TestAccountSigningMode(t *testing.T) {
 func TestPartnerSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	for identifier, own := range map[string]models.SigningMode{"harbour-1": models.SigningInherit, "harbour-2": models.SigningReportOnly} {
+	for identifier, own := range map[string]models.SigningMode{
+		"harbour-1": models.SigningInherit, "harbour-2": models.SigningReportOnly,
+	} {
 		account, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, models.Partner{ID: o.PartnerID},
 			partners.NewAccount{Identifier: identifier, Signing: own})
 		if err != nil {

@@ -46,10 +46,11 @@ func (s progress) onboarded(p models.Partner, platform models.SigningMode) bool 
 	return s.signed.Live && s.requiresSigning(p, platform)
 }
 
-// requiresSigning reports whether signatures are required for all standard accounts. The parameter platform is
-// the platform's default signing mode.
+// requiresSigning reports whether there are standard accounts, and signatures are required for all of them. The
+// parameter platform is the platform's default signing mode.
 func (s progress) requiresSigning(p models.Partner, platform models.SigningMode) bool {
-	if partners.EffectiveMode(models.SigningInherit, p.SigningMode, platform) != models.SigningRequired {
+	if len(s.standard()) == 0 ||
+		partners.EffectiveMode(models.SigningInherit, p.SigningMode, platform) != models.SigningRequired {
 		return false
 	}
 	return !slices.ContainsFunc(s.standard(), func(a models.Account) bool {
@@ -72,7 +73,7 @@ func (s progress) lastSecretEnd() (at time.Time) {
 }
 
 func needsSecret(p models.Partner) bool {
-	return p.Status != models.PartnerPending && p.SigningMode != models.SigningOff
+	return p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff
 }
 
 // attention returns the partner's open tasks.

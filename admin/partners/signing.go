@@ -103,28 +103,33 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 
 // modeChange is a change of the effective signing mode of an account, or of all accounts that inherit their partner's.
 type modeChange struct {
-	was, is   models.SigningMode
-	recent    view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
-	suspended bool             // the account is suspended after the change
-	facts     []ui.Fact        // all values that change, and what else the user has to know
+	was, is  models.SigningMode
+	recent   view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
+	inactive string           // why all leads are rejected, such as "the partner is pending"; "" if they are not
+	sandbox  bool             // the account's leads earn nothing
+	ownModes bool             // all accounts have their own mode
+	facts    []ui.Fact        // all values that change, and what else the user has to know
 }
 
 // consequence returns what happens to unsigned posts. It returns "" if no confirmation is necessary.
 func (c modeChange) consequence() string {
-	const unchecked = " Nothing checks that they come from the partner: anyone who knows the partnerId can send leads " +
-		"that you pay for. Signed posts will still be checked."
+	unchecked := " Nothing checks that they come from the partner: anyone who knows the partnerId can send leads"
+	if !c.sandbox {
+		unchecked += " that you pay for"
+	}
+	unchecked += ". Signed posts will still be checked."
 	switch {
 	case c.was == c.is:
 		return ""
 	case c.is == models.SigningRequired:
 		return "Unsigned posts will be rejected."
 	case c.was == models.SigningRequired && c.is == models.SigningReportOnly:
-		return "Unsigned posts will be accepted. Their outcome will say that they would be rejected if signatures were " +
-			"required." + unchecked
+		return "Unsigned posts will be accepted, and marked as posts that would be rejected if signatures were required." +
+			unchecked
 	case c.was == models.SigningRequired && c.is == models.SigningOff:
 		return "Unsigned posts will be accepted." + unchecked
 	case c.is == models.SigningOff:
-		return "Unsigned posts are accepted already. Their outcome will no longer say that they would be rejected if " +
+		return "Unsigned posts are accepted already. They will no longer be marked as posts that would be rejected if " +
 			"signatures were required."
 	}
 	return ""
@@ -138,9 +143,10 @@ func (c modeChange) page() ui.ConfirmView {
 		Harmless:    c.is == models.SigningRequired,
 	}
 	switch {
-	case c.suspended:
-		v.Harmless = false
-		v.Warning = "The account will be suspended, so all of its posts will be rejected until it is active again."
+	case c.inactive != "":
+		v.Warning = "While " + c.inactive + ", its leads are rejected."
+	case c.ownModes:
+		v.Warning = "All accounts have their own mode, so this applies only to accounts that are created later."
 	case v.Harmless && c.recent.Unsigned > 0:
 		v.Warning = "In the last 24 hours, " + ui.Number(c.recent.Unsigned) + " of " +
 			ui.Plural(c.recent.Posts, "accepted post", "accepted posts") + " would have been rejected."
@@ -151,6 +157,14 @@ func (c modeChange) page() ui.ConfirmView {
 			ui.Number(c.recent.Posts-c.recent.Unsigned), ui.Number(c.recent.Unsigned)),
 	})
 	return v
+}
+
+// inactive returns why all leads of a partner are rejected, or "".
+func inactive(p models.Partner) string {
+	if p.Status == models.PartnerApproved {
+		return ""
+	}
+	return "the partner is " + string(p.Status)
 }
 
 // confirmMode returns a form that shows a page before it makes its change, and again if the step-up on the page fails.
@@ -200,13 +214,17 @@ func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode mode
 		was: partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning),
 		is:  partners.EffectiveMode(models.SigningInherit, mode, h.DefaultSigning),
 
-		facts: changed("Signing mode", h.modeLabel(k, p.SigningMode), h.modeLabel(k, mode)),
+		facts:    changed("Signing mode", h.modeLabel(k, p.SigningMode), h.modeLabel(k, mode)),
+		inactive: inactive(p),
 	}
 	forecast, err := h.forecast(k, p)
 	if err != nil {
 		return c, err
 	}
 	accounts, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return c, err
+	}
 	var unchanged []string
 	for _, a := range accounts {
 		if a.SigningMode != models.SigningInherit {
@@ -216,11 +234,12 @@ func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode mode
 		recent := forecast.Of(a.Identifier)
 		c.recent.Posts, c.recent.Unsigned = c.recent.Posts+recent.Posts, c.recent.Unsigned+recent.Unsigned
 	}
+	c.ownModes = len(unchanged) > 0 && len(unchanged) == len(accounts)
 	if len(unchanged) > 0 {
 		c.facts = append(c.facts,
 			ui.Fact{Name: "Accounts that keep their own mode", Value: strings.Join(unchanged, ", ")})
 	}
-	return c, err
+	return c, nil
 }
 
 func (h *Handlers) setSigning(k *web.Request) error {

@@ -48,7 +48,8 @@ func TestInvalidFilter(t *testing.T) {
 		}
 		c.Get(t, "/payouts/balances.csv?"+query).Expect(t, query+", balances", http.StatusUnprocessableEntity)
 	}
-	if n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action LIKE 'ledger.export%'"); n != 0 {
+	n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action LIKE 'ledger.export%'")
+	if n != 0 {
 		t.Errorf("got %d exports and events, want 0", n)
 	}
 }

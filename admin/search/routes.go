@@ -18,7 +18,7 @@ type Find func(k *web.Request, text string) (url string)
 // Handlers handles requests to this package's routes.
 type Handlers struct {
 	Find         []Find                                          // one for each area
-	HasReference func(k *web.Request, text string) (bool, error) // whether a lead that the user may find has this reference
+	HasReference func(k *web.Request, text string) (bool, error) // of a lead that the user may find
 	Pages        []web.Route                                     // routes with Route.Page
 	Partners     *partners.Service
 	Staff        *staff.Service

@@ -2,7 +2,6 @@ package search
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,13 +12,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// isID matches texts with the prefix of an ID.
-var isID = regexp.MustCompile(`(?i)^[a-z]{2}_`)
-
 // linked opens the object with the ID in the URL. URLs contain only IDs, so other texts are not searched for.
 func (h *Handlers) linked(k *web.Request) error {
 	text := strings.TrimSpace(k.R.URL.Query().Get("q"))
-	if text != "" && !isID.MatchString(text) {
+	if text != "" && !web.IsID(text) {
 		return k.Show(http.StatusNotFound, ui.Search(ui.SearchView{Shell: k.Shell("Search"), State: ui.SearchInURL}))
 	}
 	if text == "" {
@@ -69,16 +65,18 @@ func (h *Handlers) open(k *web.Request, text string) error {
 		v.State = ui.SearchPersonal
 	case strings.HasPrefix(text, quote.Prefix):
 		v.State = ui.SearchToken
-	case isID.MatchString(text):
+	case web.IsID(text):
 		v.State = ui.SearchID
 	default:
+		v.State = ui.SearchName
 		switch found, err := h.HasReference(k, text); {
+		case web.Failure(err) != nil: // while erased data is hidden, leads cannot be found by their references
+			v.CanFindLeads = false
 		case err != nil:
 			return err
 		case found:
 			return k.Resubmit("/leads/find")
 		}
-		v.State = ui.SearchName
 	}
 	v.Shell = k.Shell("Nothing found")
 	return k.Show(http.StatusNotFound, ui.Search(v))

@@ -31,7 +31,8 @@ func TestJump(t *testing.T) {
 			t.Errorf("%q: got %d to %q, want %q", q, p.Status, p.Location(), want)
 		}
 	}
-	for _, q := range []string{"x", "st_", "pt_00000000000000000000000001", "ld_00000000000000000000000001", "rc_00000000000000000000000001", "rq_00000000000000000000000001",
+	for _, q := range []string{"x", "st_", "pt_00000000000000000000000001",
+		"ld_00000000000000000000000001", "rc_00000000000000000000000001", "rq_00000000000000000000000001",
 		"//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Status != http.StatusNotFound ||
 			strings.Contains(p.Body, "<script>alert") {

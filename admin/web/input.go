@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,11 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	}
 	return from, to, mistakes
 }
+
+// IsID reports whether a text has the prefix of an ID. Other texts with an underscore can be a partner's reference.
+func IsID(text string) bool { return idPrefix.MatchString(text) }
+
+var idPrefix = regexp.MustCompile(`(?i)^(ac|ad|ds|ex|ld|lh|po|pr|pt|rc|rn|rq|rt|se|sk|st|tx)_`)
 
 // SelectOption returns a copy of options in which the option with the given value is selected.
 func SelectOption(options []ui.Option, value string) []ui.Option {

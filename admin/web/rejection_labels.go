@@ -82,7 +82,7 @@ var codeFixes = map[apperr.PublicCode]string{
 func PartnerFix(outcome, code string) string {
 	fix := cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
 	if alsoUnsigned(outcome, code) {
-		fix += " Also sign the post, unless unsigned posts of the account are accepted."
+		fix += " Also sign the post if the account requires signatures."
 	}
 	return fix
 }

@@ -139,7 +139,7 @@ func savedDetail(e models.AuditEvent) string {
 	case e.ObjectKind == "secret":
 		return ": “" + FieldText(after, "label") + "” (…" + FieldText(after, "last_four") + ")"
 	case version != "":
-		return " from a copy of version " + version
+		return ", based on version " + version
 	}
 	return ""
 }

@@ -55,7 +55,8 @@ func (r Rejection) unsigned() bool {
 	failed := r.FailedCheck()
 	return r.Code == apperr.SignatureMissing ||
 		r.Owned && failed == CheckTimestamp || // the owner of a signed post is not known yet
-		!r.Signed && slices.Contains(contentChecks, failed)
+		!r.Signed && slices.Contains(contentChecks, failed) ||
+		!r.Signed && failed == CheckOwner && r.Code == apperr.PayloadInvalid
 }
 
 // contentChecks are the checks of a post after those of its sender.

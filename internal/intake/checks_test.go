@@ -10,12 +10,16 @@ import (
 
 // The checks of a post without a signature do not say that its timestamp and its signature's format passed.
 func TestChecksOfRejectedPosts(t *testing.T) {
+	const unknown = string(models.OutcomeUnknownAccount)
 	for name, c := range map[string]struct {
 		rejection Rejection
 		unsigned  bool
 	}{
-		"no signature":          {Rejection{Outcome: "signature_missing", Code: apperr.SignatureMissing, Owned: true}, true},
-		"unknown, unsigned":     {Rejection{Outcome: string(models.OutcomeUnknownAccount), Code: apperr.SignatureMissing}, true},
+		"no signature":          {Rejection{Outcome: "signature_missing", Code: apperr.SignatureMissing}, true},
+		"unknown, unsigned":     {Rejection{Outcome: unknown, Code: apperr.SignatureMissing}, true},
+		"unknown, by default":   {Rejection{Outcome: unknown, Code: apperr.PayloadInvalid}, true},
+		"unknown, signed":       {Rejection{Outcome: unknown, Code: apperr.PayloadInvalid, Signed: true}, false},
+		"inactive, by default":  {Rejection{Outcome: string(models.OutcomeInactive), Code: apperr.PayloadInvalid}, true},
 		"payload, unsigned":     {Rejection{Outcome: "payload", Code: apperr.PayloadInvalid, Owned: true}, true},
 		"payload, signed":       {Rejection{Outcome: "payload", Code: apperr.PayloadInvalid, Owned: true, Signed: true}, false},
 		"wrong signature":       {Rejection{Outcome: "signature", Code: apperr.SignatureInvalid}, false},

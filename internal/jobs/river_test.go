@@ -55,7 +55,7 @@ func TestRiverLogNamesCause(t *testing.T) {
 		t.Errorf("got log %s", text.String())
 	}
 	for job := range 2 { // another job is another error
-		log.Error("Job errored", slog.Int("job_id", job))
+		log.Error("JobExecutor: Job errored", slog.Int("job_id", job))
 	}
 	if n := strings.Count(text.String(), "\n"); n != 2 {
 		t.Errorf("got %d lines for two jobs: %s", n, text.String())

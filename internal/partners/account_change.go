@@ -40,7 +40,8 @@ func (c AccountChange) Check() error {
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
 		status = invalid("status", apperr.InvalidValue, "status", "Choose a status: active or suspended.")
 	}
-	return joinProblems(checkName(strings.TrimSpace(c.Name), errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
+	return joinProblems(checkName(strings.TrimSpace(c.Name), errNoAccountName), status,
+		checkMode(c.Signing, models.SigningInherit))
 }
 
 // FindAccount finds a partner's account by its ID, such as ac_….

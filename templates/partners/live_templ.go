@@ -91,7 +91,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Waiting {
-			templ_7745c5c3_Err = ui.Status("busy", "waiting", "Waiting for the first lead…").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", "waiting", "Waiting for the first signed lead…").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -141,7 +141,7 @@ func Search(v SearchView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "”, and no lead has this reference.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "”, and no lead that you can see has this reference.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
