@@ -43,8 +43,9 @@ var errReplaced = errors.New("replaced by a newer primary")
 // primaries keeps the pool connected to the newest primary. An old primary that comes back also accepts
 // writes, but these writes would be lost.
 type primaries struct {
-	hosts []pgconn.Config // in the order of the URL
-	pool  atomic.Pointer[pgxpool.Pool]
+	hosts          []pgconn.Config // in the order of the URL
+	connectTimeout time.Duration   // 0 for none
+	pool           atomic.Pointer[pgxpool.Pool]
 
 	surveying sync.Mutex // locked while surveyOnce runs
 	surveyed  bool
@@ -62,8 +63,14 @@ type primaries struct {
 type link struct {
 	net.Conn
 	primaries   *primaries
-	releaseSlot func() // called when the connection is established, or closed
+	releaseSlot func()
 	closed      atomic.Bool
+}
+
+// established ends the time limit for connecting, and lets the pool establish another connection.
+func (l *link) established() {
+	l.SetDeadline(time.Time{}) //nolint:errcheck // the statements that follow would fail
+	l.releaseSlot()
 }
 
 // Close implements net.Conn.
@@ -93,9 +100,16 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 	if statementTimeout > 0 {
 		settings = fmt.Sprintf("SET statement_timeout = %d;", statementTimeout.Milliseconds())
 	}
+	p.connectTimeout, cfg.ConnConfig.ConnectTimeout = cfg.ConnConfig.ConnectTimeout, 0 // see dialer
+	lookup := cfg.ConnConfig.LookupFunc
+	cfg.ConnConfig.LookupFunc = func(ctx context.Context, host string) ([]string, error) {
+		ctx, cancel := p.bound(ctx)
+		defer cancel()
+		return lookup(ctx, host)
+	}
 	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
 	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		defer linkOf(conn).releaseSlot()
+		defer linkOf(conn).established()
 		if validate != nil {
 			if err := validate(ctx, conn); err != nil {
 				return err
@@ -121,8 +135,17 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 	return p
 }
 
-// dialer returns the dial function of one database connection, which takes a slot for it. The request to cancel a
-// statement of this connection is sent on a second network connection, without a slot.
+// bound returns a context that ends when an attempt to connect has taken too long.
+func (p *primaries) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.connectTimeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, p.connectTimeout)
+}
+
+// dialer returns the dial function of one database connection, which takes a slot for it. The time limit for connecting
+// starts when it has one. Otherwise, a connection that had to wait would have too little time on a slow server. The
+// request to cancel a statement of this connection is sent on a second network connection, without a slot.
 func (p *primaries) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	var last atomic.Pointer[link]
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -136,10 +159,15 @@ func (p *primaries) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 			return nil, ctx.Err()
 		}
 		releaseSlot := sync.OnceFunc(func() { <-slots })
+		ctx, cancel := p.bound(ctx)
+		defer cancel()
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			releaseSlot()
 			return nil, err
+		}
+		if until, limited := ctx.Deadline(); limited {
+			conn.SetDeadline(until) //nolint:errcheck // without it, the statements that follow would fail
 		}
 		l := &link{Conn: conn, primaries: p, releaseSlot: releaseSlot}
 		last.Store(l)
