@@ -211,13 +211,13 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 	}
 	v.Waiting = !s.signed.Any
 	for _, g := range groups {
-		v.Events = append(v.Events, rejectionEvent(g, groupRow(k, g, names)))
+		v.Events = append(v.Events, rejectionEvent(groupRow(k, g, names)))
 	}
 	slices.SortStableFunc(v.Events, func(a, b view.LiveEvent) int { return b.At.Compare(a.At) })
 	return v, nil
 }
 
-func rejectionEvent(g reporting.RequestGroup, row view.RequestRow) view.LiveEvent {
+func rejectionEvent(row view.RequestRow) view.LiveEvent {
 	e := view.LiveEvent{
 		At:   row.At,
 		Kind: "bad",
