@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -83,4 +85,17 @@ func TestWaitingForSlotTakesNoTimeToConnect(t *testing.T) {
 	}
 	requests.Wait()
 	testkit.Eventually(t, time.Minute, "all attempts have connected", func() bool { return accepted.Load() == attempts })
+}
+
+// The result of a lost commit is read on a connection that does not belong to the pool.
+func TestConnectionOutsideThePool(t *testing.T) {
+	db := testkit.Open(t, testkit.NewDatabaseURLs(t).AppURL)
+	conn, err := pgx.ConnectConfig(t.Context(), db.Pool.Config().ConnConfig.Copy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

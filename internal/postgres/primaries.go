@@ -108,6 +108,14 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 		return lookup(ctx, host)
 	}
 	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
+	// A connection that does not belong to the pool takes no slot.
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &link{Conn: conn, primaries: p, releaseSlot: func() {}}, nil
+	}
 	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		defer linkOf(conn).established()
 		if validate != nil {
