@@ -170,7 +170,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 func liveActivityReloads(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/onboarding-waiting")
-	if got := p.Text("#arrivals .status"); got != "Waiting for the first lead…" {
+	if got := p.Text("#arrivals .status"); got != "Waiting for the first signed lead…" {
 		t.Errorf("the status is %q", got)
 	}
 	const announced = `document.getElementById("announce").textContent`
