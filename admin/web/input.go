@@ -2,12 +2,13 @@ package web
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/quote"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -36,9 +37,12 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 }
 
 // IsID reports whether a text has the prefix of an ID. Other texts with an underscore can be a partner's reference.
-func IsID(text string) bool { return idPrefix.MatchString(text) }
-
-var idPrefix = regexp.MustCompile(`(?i)^(ac|ad|ds|ex|ld|lh|po|pr|pt|rc|rn|rq|rt|se|sk|st|tx)_`)
+func IsID(text string) bool {
+	lower := strings.ToLower(text)
+	return strings.HasPrefix(lower, quote.Prefix) || slices.ContainsFunc(id.Kinds, func(kind id.Kind) bool {
+		return strings.HasPrefix(lower, string(kind))
+	})
+}
 
 // SelectOption returns a copy of options in which the option with the given value is selected.
 func SelectOption(options []ui.Option, value string) []ui.Option {

@@ -36,6 +36,12 @@ const (
 	PrivacyRequest Kind = "pr_"
 )
 
+// Kinds are all kinds of identifiers.
+var Kinds = []Kind{
+	Lead, Partner, Account, Secret, RateCard, Payout, Return, Export, Request, Staff, Session, Hold, Adjustment, Disclosure,
+	Reconciliation, PrivacyRequest,
+}
+
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // digits is the number of base32 digits for 128 bits.
