@@ -219,6 +219,9 @@ func liveActivity() partnersview.OnboardingLive {
 			Sandbox:  true,
 			CheckURL: harbour + "/check",
 		},
-		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping: missing or invalid field", Detail: "Fields: industry", Fix: "The partner must fix the listed fields. The API response describes each error."},
+		{
+			At: ago(2 * time.Minute), Kind: "bad", What: "Ping: missing or invalid field", Detail: "Fields: industry",
+			Fix: "The partner must fix the listed fields. The API response describes each error.",
+		},
 	}}
 }

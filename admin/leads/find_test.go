@@ -117,7 +117,9 @@ func TestJumpToLead(t *testing.T) {
 	// References, email addresses and phone numbers are posted to the lead search.
 	referred := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PartnerReference = "crm 99" })
 	other := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PartnerReference = "fb_10042" })
-	for text, want := range map[string]string{"crm 99": web.LeadURL(referred.ID), "crm 98": "", "fb_10042": web.LeadURL(other.ID)} {
+	for text, want := range map[string]string{
+		"crm 99": web.LeadURL(referred.ID), "crm 98": "", "fb_10042": web.LeadURL(other.ID),
+	} {
 		b, form := s.SignedInAs(t, models.Finance), url.Values{"q": {text}}
 		p := b.Post(t, "/jump", form)
 		if p.Status == http.StatusTemporaryRedirect {

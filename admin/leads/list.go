@@ -173,7 +173,8 @@ func (h *Handlers) countryNamed(text string) (code string, unknown *web.Notice) 
 	}
 	unknown = &web.Notice{
 		Kind: "warn", Code: "country",
-		Text: fmt.Sprintf("“%s” is not a country. Enter the name of a country or its two-letter code, such as DE.", web.Short(text)),
+		Text: fmt.Sprintf("“%s” is not a country. Enter the name of a country or its two-letter code, such as DE.",
+			web.Short(text)),
 	}
 	markets := h.Prices.Markets()
 	i, found := markets.ByCode(markets.Suggest(text))

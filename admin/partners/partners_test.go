@@ -169,7 +169,8 @@ func TestConflictingPartnerChanges(t *testing.T) {
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
 		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing",
-			url.Values{"signing": {"report_only"}, "confirmed": {"report_only"}}, url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
+			url.Values{"signing": {"report_only"}, "confirmed": {"report_only"}},
+			url.Values{"signing": {"off"}, "confirmed": {"off"}}, `value="off" checked`,
 			`SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
 		"account": {at, at, url.Values{
 			"name":    {"Main"},
@@ -582,8 +583,8 @@ func TestLiveActivityIsLimited(t *testing.T) {
 	s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	reject := func(kind, endpoint, outcome string, n int) {
 		t.Helper()
-		s.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message,
-				detail, duration_us)
+		s.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code,
+				message, detail, duration_us)
 			SELECT $1, $2, gen_random_uuid(), $3, $4, $5, ARRAY['field' || n], 400, 'payload_invalid', 'Invalid', '', 310
 			FROM generate_series(1, $6::int) AS n`, s.Harbour.ID, s.Time.Now(), kind, endpoint, outcome, n)
 	}
@@ -752,8 +753,8 @@ func TestAccountSigningMode(t *testing.T) {
 	}
 	// The confirmation is not an error, and contains the submitted values and all changes.
 	form.Set("name", "First")
-	o.Post(t, at, form).Expect(t, "confirmation", http.StatusOK, "7 (4 signed, 3 unsigned)", "3 of 7", "harbour-1 → First",
-		`name="confirmed" value="required"`, `name="name" value="First"`, `<p tabindex="-1" autofocus>`)
+	o.Post(t, at, form).Expect(t, "confirmation", http.StatusOK, "7 (4 signed, 3 unsigned)", "3 of 7",
+		"harbour-1 → First", `name="confirmed" value="required"`, `name="name" value="First"`, `<p tabindex="-1" autofocus>`)
 	if mode() != "off" {
 		t.Errorf("without confirmation: the mode is %s", mode())
 	}

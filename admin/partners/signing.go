@@ -65,11 +65,11 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if v.Forecast, err = h.forecast(k, p); err != nil {
 		return err
 	}
-	state, err := h.progress(k, p)
+	accounts, err := h.Partners.Accounts(k.R.Context(), p)
 	if err != nil {
 		return err
 	}
-	v.Required = state.requiresSigning(p, h.DefaultSigning)
+	v.Required = progress{accounts: accounts}.requiresSigning(p, h.DefaultSigning)
 	return k.Show(status, view.PartnerSigning(v))
 }
 

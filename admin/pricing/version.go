@@ -58,7 +58,8 @@ func (h *Handlers) versionPage(k *web.Request) error {
 		case card.State == models.RateCardSuperseded:
 			v.RollBack = ui.Link{Label: "Roll back to this version", URL: rollBackURL(card.Version)}
 		case v.Before.URL != "":
-			v.RollBack = ui.Link{Label: "Roll back to " + v.Before.Label, URL: rollBackURL(card.Version - 1)}
+			before := card.Version - 1
+			v.RollBack = ui.Link{Label: "Roll back to " + web.VersionName(before), URL: rollBackURL(before)}
 		}
 	}
 	if err := h.versionAudit(k, &v); err != nil {

@@ -130,8 +130,8 @@ func (k *Request) showSaved() error {
 	return nil
 }
 
-// savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version that a published draft was copied
-// from.
+// savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version from which a published draft was
+// copied.
 func savedDetail(e models.AuditEvent) string {
 	after := Fields(e.After)
 	version := FieldText(after, "copied_from")

@@ -64,7 +64,8 @@ func (a *App) tryCommit(ctx context.Context) {
 	state := stateOK
 	switch err := a.db.Commit(bounded); {
 	case errors.Is(err, postgres.ErrNotConfirmed):
-		state = "not confirmed within " + commitTimeout.String() + ": check that the database responds and the synchronous standby is running"
+		state = "not confirmed within " + commitTimeout.String() +
+			": check that the database responds and the synchronous standby is running"
 	case err != nil:
 		state = err.Error()
 	}

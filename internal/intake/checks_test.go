@@ -21,7 +21,7 @@ func TestChecksOfRejectedPosts(t *testing.T) {
 		"unknown, signed":       {Rejection{Outcome: unknown, Code: apperr.PayloadInvalid, Signed: true}, false},
 		"inactive, by default":  {Rejection{Outcome: string(models.OutcomeInactive), Code: apperr.PayloadInvalid}, true},
 		"payload, unsigned":     {Rejection{Outcome: "payload", Code: apperr.PayloadInvalid, Owned: true}, true},
-		"payload, signed":       {Rejection{Outcome: "payload", Code: apperr.PayloadInvalid, Owned: true, Signed: true}, false},
+		"payload, signed":       {Rejection{Outcome: "payload", Code: apperr.PayloadInvalid, Signed: true}, false},
 		"wrong signature":       {Rejection{Outcome: "signature", Code: apperr.SignatureInvalid}, false},
 		"malformed signature":   {Rejection{Outcome: "signature", Code: apperr.SignatureMalformed}, false},
 		"late":                  {Rejection{Outcome: "timestamp_window"}, false},

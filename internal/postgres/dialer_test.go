@@ -10,6 +10,7 @@ import (
 // closed gives its slot back.
 func TestSlotsOfConnections(t *testing.T) {
 	p := &primaries{slots: map[string]chan struct{}{}, open: map[*link]Timeline{}}
+	type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		conn, server := net.Pipe()
 		t.Cleanup(func() { conn.Close(); server.Close() })
@@ -17,7 +18,7 @@ func TestSlotsOfConnections(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect := func(what string, connect func(context.Context, string, string) (net.Conn, error), address string, free bool) net.Conn {
+	expect := func(what string, connect dialer, address string, free bool) net.Conn {
 		t.Helper()
 		ctx := t.Context()
 		if !free {
@@ -29,7 +30,7 @@ func TestSlotsOfConnections(t *testing.T) {
 		}
 		return conn
 	}
-	var connects []func(context.Context, string, string) (net.Conn, error)
+	var connects []dialer
 	var conns []net.Conn
 	for range connectsAtOnce {
 		connect := p.dialer(dial)

@@ -151,8 +151,8 @@ func (p *primaries) bound(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, p.connectTimeout)
 }
 
-// dialer returns the dial function of one database connection, which takes a slot for it. The time limit for connecting
-// starts when it has one. Otherwise, a connection that had to wait would have too little time on a slow server. The
+// dialer returns the dial function of one database connection. The function waits for a slot, and only then starts the
+// time limit for connecting. Otherwise, a connection that had to wait would have too little time on a slow server. The
 // request to cancel a statement of this connection is sent on a second network connection, without a slot.
 func (p *primaries) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	var last atomic.Pointer[link]
@@ -183,8 +183,8 @@ func (p *primaries) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// slotsOf returns the slots of an address. Each address has its own, because connecting to a host that is down takes
-// long.
+// slotsOf returns the slots of an address. Each address has its own, so that a host that is down does not delay
+// connections to others.
 func (p *primaries) slotsOf(address string) chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
