@@ -121,7 +121,9 @@ func Routes(o Options) []web.Route {
 	}
 	request := &requestpages.Handlers{Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
 	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
-	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
+	payout := &payoutpages.Handlers{
+		Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts, ExportDays: o.RetentionDays.Exports,
+	}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
 	event := &auditpages.Handlers{Audit: o.Audit}
 	finder := &search.Handlers{Partners: o.Partners, Staff: o.Staff, HasReference: lead.HasReference, Find: []search.Find{

@@ -3,11 +3,14 @@ package admin_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -45,5 +48,30 @@ func TestSavedIsAnnounced(t *testing.T) {
 	}
 	if p := o.Get(t, tab); slices.Contains(p.Codes(), "saved") {
 		t.Errorf("the notice is shown twice: %s", p.Text())
+	}
+}
+
+// notices matches the notices of a page.
+var notices = regexp.MustCompile(`(?s)<div id="notices".*?</ul>`)
+
+// TestSavedLinks checks that the notice links to a changed object that is on another page, and to the page that rolls
+// back published prices.
+func TestSavedLinks(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	created := o.Post(t, o.PartnerURL+"/accounts/new", url.Values{"name": {"Second"}, "identifier": {"second-account"}, "status": {"active"}, "signing": {"inherit"}})
+	if created.Status != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", created.Status, created.Text())
+	}
+	if found := notices.FindString(o.Get(t, created.Location()).Body); !strings.Contains(found, `href="`+o.PartnerURL+`/accounts/ac_`) {
+		t.Errorf("the notice does not link to the account: %s", found)
+	}
+
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	draft := d.AddDraft(t, "Dearer", admintest.PlumbersIn("GB", money.GBP, 5000))
+	at := web.DraftURL(draft.ID)
+	published := d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"x"}})
+	if found := notices.FindString(d.Get(t, published.Location()).Body); !strings.Contains(found, `href="/pricing/versions/1/rollback"`) {
+		t.Errorf("the notice does not offer a rollback: %s", found)
 	}
 }

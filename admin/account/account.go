@@ -41,7 +41,7 @@ func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) e
 		v.Sessions = append(v.Sessions, web.SessionRow(s, s.ID == k.Session.ID, "/account/sessions/"))
 	}
 	if len(sessions) > 1 {
-		v.RevokeOthers = "/account/sessions/end-others"
+		v.RevokeOthers = otherSessions
 	}
 	return k.Show(status, view.Account(v))
 }

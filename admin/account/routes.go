@@ -23,6 +23,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/account/confirm", Own: true, Handle: h.confirmPage},
 		{Method: post, Path: "/account/confirm", Own: true, Handle: h.confirm},
 		{Method: post, Path: "/account/sessions/{session}/end", Own: true, Handle: h.revokeOwnSession},
-		{Method: post, Path: "/account/sessions/end-others", Own: true, Handle: h.revokeOtherSessions},
+		{Method: get, Path: otherSessions, Own: true, Handle: h.revokeOtherSessionsPage},
+		{Method: post, Path: otherSessions, Own: true, Handle: h.revokeOtherSessions},
 	}
 }

@@ -1,9 +1,15 @@
 package account
 
 import (
+	"net/http"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/templates/ui"
 )
+
+// otherSessions is the path that revokes the user's other sessions.
+const otherSessions = "/account/sessions/end-others"
 
 func (h *Handlers) revokeOwnSession(k *web.Request) error {
 	session, err := web.PathID(k, "session", id.Session)
@@ -14,6 +20,20 @@ func (h *Handlers) revokeOwnSession(k *web.Request) error {
 		return err
 	}
 	return k.Redirect("/account")
+}
+
+func (h *Handlers) revokeOtherSessionsPage(k *web.Request) error {
+	sessions, err := h.Staff.Sessions(k.R.Context(), k.Session.Staff.ID)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, ui.Confirm(ui.ConfirmView{
+		Shell:       k.Shell("Revoke all other sessions", ui.Link{Label: "Your account", URL: "/account"}),
+		Action:      otherSessions,
+		Consequence: web.CountText(int64(len(sessions)-1), false, "other session", "other sessions") + " will end, and entries that are not saved there can be lost. This session continues.",
+		Submit:      "Revoke all other sessions",
+		Cancel:      "/account",
+	}))
 }
 
 func (h *Handlers) revokeOtherSessions(k *web.Request) error {

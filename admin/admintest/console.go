@@ -310,6 +310,26 @@ func (h *Console) CheckAuditLog(t testing.TB) {
 	if err != nil || !v.Intact() {
 		t.Errorf("verifying the audit log: %+v, %v", v, err)
 	}
+	h.checkSaved(t)
+}
+
+// shownOnPage are actions without a notice, because the response to the form shows their result.
+var shownOnPage = []string{
+	"audit.export", "audit.verify", "console.deny", "console.revealed", "lead.download", "lead.evidence", "lead.export", "leads.export", "lead.find", "lead.find_warning",
+	"lead.reveal", "lead.reveal_again", "lead.reveal_warning", "login", "logout", "ledger.download", "ledger.export", "ledger.export_balances", "notes.find",
+	"payout_run.payments", "pricing.export", "privacy_request.download", "privacy_request.export", "reconciliation.export",
+	"signature.check", "staff.accept", "staff.invite", "staff.invite_again", "staff.recovery_codes",
+}
+
+// checkSaved checks that the console says what was saved after each action that users have taken in the test.
+func (h *Console) checkSaved(t testing.TB) {
+	t.Helper()
+	for _, action := range testkit.Value[[]string](t, h.Database, `SELECT coalesce(array_agg(DISTINCT action), '{}') FROM audit_events
+		WHERE staff_id IS NOT NULL AND outcome = 'done' AND request_id <> ''`) {
+		if !web.IsSavedAction(action) && !slices.Contains(shownOnPage, action) {
+			t.Errorf("the console does not say that %s was saved", action)
+		}
+	}
 }
 
 // SignedInEverywhere returns a client that is signed in as a user who may open every page.

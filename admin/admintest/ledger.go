@@ -2,6 +2,7 @@ package admintest
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -59,6 +61,13 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	h.Reload(t)
 	c.Client = h.SignedInAs(t, models.Finance)
 	return c
+}
+
+// TransactionID returns a text in the form of a transactionId, whose lead has the given ID. It contains no quote.
+func TransactionID(lead uuid.UUID) string {
+	const version, keyID, rest = 1, 1, 8 + 60 // the end of the nonce, and the sealed quote
+	token := append([]byte{version, keyID}, lead[:]...)
+	return quote.Prefix + base64.RawURLEncoding.EncodeToString(append(token, make([]byte, rest)...))
 }
 
 // PreparedRun prepares a payout run and returns the URL of its page.

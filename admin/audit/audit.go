@@ -7,6 +7,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -125,6 +126,9 @@ func auditFilter(k *web.Request) (f audit.Filter, mistakes []web.Notice) {
 		Action: web.SearchText(q, "action"),
 		Kind:   web.SearchText(q, "kind"),
 		Object: web.SearchText(q, "object"),
+	}
+	if lead, err := quote.ParseLead(f.Object); err == nil {
+		f.Object = id.Format(id.Lead, lead)
 	}
 	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRejected {
 		f.Outcome = outcome

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -89,9 +90,12 @@ func TestAuditSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	cafe := h.AddPartner(t, "cafe-grossmann")
+	h.Exec(t, `UPDATE partners SET name = 'Café Großmann' WHERE id = $1`, cafe)
+	named := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE partner_id = $1`, cafe)
 	// The auditor's address is in two events: it was recorded when the user was created, and when the user signed in.
 	for text, want := range map[string]int{
-		"PT_1": 50, "partner.app": 1, "auditor@": 2, "canary": 50, "script": 0, "a\x00": 0,
+		"PT_1": 50, "partner.app": 1, "auditor@": 2, "canary": 50, "script": 0, "a\x00": 0, "CAFE": named, "großmann": named,
 	} {
 		p := b.Post(t, "/audit/find", url.Values{"text": {text}})
 		if got := len(p.Values("data-action")); p.Status != http.StatusOK || got != want {

@@ -30,12 +30,16 @@ func (h *Handlers) findLead(k *web.Request) error {
 	}
 	found, what, err := h.findLeads(k, text)
 	if err != nil {
+		entered := web.Short(text)
+		if web.IsContact(text) {
+			entered = ""
+		}
 		return web.Reject(k, err, web.Form{
 			FieldOf: func(*apperr.Error) string { return "q" },
 			Show: func(r web.Rejected) error {
 				return k.Show(r.Status, view.Find(view.FindView{
 					Shell: k.Shell("Find a lead", allLeads),
-					Find:  view.FindForm{Value: web.Short(text), Errors: r.Errors},
+					Find:  view.FindForm{Value: entered, Errors: r.Errors},
 				}))
 			},
 		})

@@ -86,7 +86,10 @@ func TestFindLeadRejectsInvalidInput(t *testing.T) {
 			t.Errorf("%s: got status %d: %s", name, p.Status, p.Text())
 		}
 	}
-	if p := b.Post(t, "/leads/find", url.Values{"q": {"jo@exa mple"}}); !strings.Contains(p.Body, `value="jo@exa mple"`) {
+	if p := b.Post(t, "/leads/find", url.Values{"q": {"jo@exa mple"}}); strings.Contains(p.Body, "exa mple") {
+		t.Errorf("the form repeats an email address: %s", p.Text())
+	}
+	if p := b.Post(t, "/leads/find", url.Values{"q": {"ld_zebra"}}); !strings.Contains(p.Body, `value="ld_zebra"`) {
 		t.Errorf("the form does not keep the input: %s", p.Text())
 	}
 	if n := s.Count(t, "audit_events", `action = 'lead.find'`); n != 0 {

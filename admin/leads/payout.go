@@ -49,7 +49,7 @@ func runText(r models.PayoutRun) string {
 	case models.RunApproved:
 		return in + " (approved on " + day(r.ApprovedAt) + "), not paid yet"
 	case models.RunPrepared:
-		return in + ", which is waiting for approval"
+		return in + ", which is prepared but not approved yet"
 	case models.RunPreparing:
 		return in + ", which is being prepared"
 	case models.RunCancelled: // releases its entries

@@ -207,7 +207,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 			Detail: "Pending partners do not receive prices.",
 		})
 	}
-	rejected, err := h.Partners.MostRejected(ctx, sc)
+	rejected, others, err := h.Partners.MostRejected(ctx, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +217,13 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 			URL:  web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
 			Detail: "In the last 24 hours. The daily average of the 7 days before was " +
 				fmt.Sprintf("%.1f.", float64(r.RejectedBefore)/7),
+		})
+	}
+	if others > 0 {
+		all = append(all, ui.AttentionItem{
+			Text:   web.CountText(others, false, "other partner has", "other partners have") + " more than 5% rejected posts",
+			URL:    "/partners?status=approved&sort=-rejected",
+			Detail: "In the last 24 hours. The list of partners can be sorted by rejected posts.",
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))

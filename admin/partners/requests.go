@@ -146,7 +146,7 @@ func groupRow(k *web.Request, g reporting.RequestGroup, names requestNames) view
 }
 
 func requestRow(k *web.Request, r reporting.Request, names requestNames) view.RequestRow {
-	words, _, _ := web.OutcomeLabel(r.Outcome)
+	words, _, rejected := web.OutcomeLabel(r.Outcome)
 	row := view.RequestRow{
 		At:        r.At,
 		Partner:   names.partner(k, r.Partner),
@@ -168,6 +168,9 @@ func requestRow(k *web.Request, r reporting.Request, names requestNames) view.Re
 	}
 	if known && r.Outcome == wrongSignature {
 		row.Fix = endedSecretFix
+	}
+	if rejected {
+		row.Checks, row.Reply = requestChecks(r), replyText(r, secret, names.ends[r.Secret])
 	}
 	return row
 }

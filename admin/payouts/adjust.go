@@ -15,7 +15,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -139,7 +138,7 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 		mistake("currency", "Choose a currency.")
 	}
 	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
-		if a.Lead, err = quote.ParseLead(lead); err != nil {
+		if a.Lead, err = parseLead(lead); err != nil {
 			mistake("lead", notALead)
 		}
 	}

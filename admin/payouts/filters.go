@@ -54,11 +54,10 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 // leadFilter is like idFilter for a lead. The filter can also contain a transactionId.
 func leadFilter(q url.Values, name string) uuid.UUID { return parseFilter(q, name, parseLead) }
 
-// parseLead is like quote.ParseLead for a text that a user typed or pasted, and adds a prefix that is missing.
+// parseLead is like quote.ParseLead, and adds a prefix that is missing.
 func parseLead(text string) (uuid.UUID, error) {
-	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "_") {
-		text = string(id.Lead) + text
+		text = string(id.Lead) + strings.TrimSpace(text)
 	}
 	return quote.ParseLead(text)
 }

@@ -33,7 +33,7 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 		Label: "Export CSV",
 		Holds: "The file contains " + web.CountText(n, more, "entry", "entries") + ". " + usersNamed,
 	}
-	e.Large = more
+	e.Large, e.KeptFor = more, ui.Plural(h.ExportDays, "day", "days")
 	return e
 }
 

@@ -28,9 +28,12 @@ func TestReturn(t *testing.T) {
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
 	c.Get(t, "/payouts/returns/new?lead="+strings.TrimPrefix(lead, "ld_")).
 		Expect(t, "an ID without its prefix", http.StatusOK, `name="evidence"`)
+	transaction := admintest.TransactionID(c.Leads[0])
+	c.Get(t, "/payouts/returns/new?lead="+transaction).
+		Expect(t, "a transactionId", http.StatusOK, `name="evidence"`)
 	c.Get(t, "/payouts/returns/new?lead=of+Monday").
 		Expect(t, "a text that is not an ID", http.StatusUnprocessableEntity, `data-error="lead"`)
-	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
+	form := url.Values{"lead": {transaction}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
 	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
 	again := c.Get(t, "/payouts/returns/new?lead="+lead)
 	again.Expect(t, "the form for a returned lead", http.StatusUnprocessableEntity, `data-error="lead"`)
@@ -54,6 +57,8 @@ func TestReturn(t *testing.T) {
 		`data-errors="1"`, `data-state="accepted"`, "Agreed")
 	c.SignedInAs(t, models.AccountManager).Get(t, "/leads/"+lead).Expect(t, "the lead", http.StatusOK,
 		`data-payout="returned"`)
+	c.Get(t, "/payouts?lead="+transaction).Expect(t, "the ledger, by transactionId", http.StatusOK, "−45.60<span")
+	c.Get(t, "/payouts/returns?lead="+transaction).Expect(t, "the returns, by transactionId", http.StatusOK, at)
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
 	second := c.Post(t, "/payouts/returns/new", url.Values{
 		"lead":     {admintest.LeadID(c.Leads[3])},
@@ -308,5 +313,32 @@ func TestInvalidAdjustments(t *testing.T) {
 	}
 	if n := c.Console.Count(t, "ledger_entries", "kind = 'adjustment'"); n != 0 {
 		t.Errorf("got %d adjustments, want 0", n)
+	}
+}
+
+// The form says at once that a lead cannot be returned because its personal data was erased.
+func TestReturnFormForErasedLead(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.Exec(t, `UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL WHERE id = $1`, c.Leads[0])
+	p := c.Get(t, "/payouts/returns/new?lead="+admintest.LeadID(c.Leads[0]))
+	p.Expect(t, "the form", http.StatusUnprocessableEntity, `data-error="lead"`)
+	if strings.Contains(p.Body, `name="evidence"`) || !slices.Contains(p.Codes(), "erased") {
+		t.Errorf("the form does not say that the lead was erased: %s", p.Text())
+	}
+}
+
+// An adjustment can name its lead by transactionId, or by leadId without the prefix.
+func TestAdjustmentNamesLead(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	for _, text := range []string{admintest.TransactionID(c.Leads[0]), strings.TrimPrefix(admintest.LeadID(c.Leads[0]), "ld_")} {
+		c.Post(t, "/payouts/adjust", url.Values{
+			"own": {id.Format(id.Adjustment, uuid.New())}, "account": {id.Format(id.Account, c.Harbour.Account.ID)},
+			"amount": {"1.00"}, "currency": {"GBP"}, "why": {"bonus"}, "lead": {text},
+		}).ExpectCreated(t, "/payouts?account=")
+	}
+	if n := c.Count(t, "ledger_entries", "kind = 'adjustment' AND lead_id = $1", c.Leads[0]); n != 2 {
+		t.Errorf("got %d adjustments of the lead, want 2", n)
 	}
 }

@@ -18,6 +18,8 @@ type Handlers struct {
 	Jobs     *jobs.Queue
 	Partners *partners.Service
 	Payouts  *payouts.Service
+
+	ExportDays int // for how many days a prepared export is kept
 }
 
 // Routes returns the routes for the ledger, balances, returns and payout runs.

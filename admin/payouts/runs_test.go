@@ -3,6 +3,7 @@ package payouts_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -129,28 +132,58 @@ func TestRunShowsExceptions(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	fay := c.SignInAnotherUser(t, "fay@example.com")
+	account, err := c.Options.Partners.CreateAccount(t.Context(), scope.System, c.Harbour.Partner, partners.NewAccount{Identifier: "harbour-leads-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adjust := func(account uuid.UUID, amount string) (adjustment, location string) {
+		t.Helper()
+		adjustment = id.Format(id.Adjustment, uuid.New())
+		return adjustment, c.Post(t, "/payouts/adjust", url.Values{
+			"own": {adjustment}, "account": {id.Format(id.Account, account)},
+			"amount": {amount}, "currency": {"GBP"}, "why": {"bonus"},
+		}).Location()
+	}
+	adjust(account.ID, "-7.50")
+	c.Time.Advance(time.Minute)
 	c.RunJobs(t)
 	cutoff := c.Time.Now().Format(payoutpages.CutoffForm)
 	form := url.Values{"currency": {"GBP"}, "cutoff": {cutoff}, "minimum": {"0"}}
 	at := c.Post(t, "/payouts/runs/new", form).Location()
 	testkit.Eventually(t, time.Minute, "the run is prepared",
 		func() bool { return c.Get(t, at+"/live").State() == "prepared" })
-	if p := fay.Get(t, at); strings.Contains(p.Body, "data-exception") {
-		t.Errorf("a run without exceptions lists some: %s", p.Text())
+	c.Time.Advance(time.Minute)
+	requestReturn := func(lead uuid.UUID) string {
+		t.Helper()
+		return c.Post(t, "/payouts/returns/new", url.Values{
+			"lead": {id.Format(id.Lead, lead)}, "reason": {"wrong_contact"}, "evidence": {"a bakery's number"},
+		}).ExpectCreated(t, "/payouts/returns/rt_")
 	}
-	c.Post(t, "/payouts/returns/new", url.Values{
-		"lead": {id.Format(id.Lead, c.Leads[0])}, "reason": {"wrong_contact"}, "evidence": {"a bakery's number"},
-	}).ExpectCreated(t, "/payouts/returns/rt_")
-	adjustment := id.Format(id.Adjustment, uuid.New())
-	c.Post(t, "/payouts/adjust", url.Values{
-		"own": {adjustment}, "account": {id.Format(id.Account, c.Harbour.Account.ID)},
-		"amount": {"500.01"}, "currency": {"GBP"}, "why": {"bonus"},
-	}).ExpectRedirect(t, "/payouts/adjustments/"+adjustment)
+	requestReturn(c.Leads[0])
+	fay.Post(t, requestReturn(c.Leads[1])+"/accept", url.Values{"answer": {""}})
+	adjust(c.Harbour.Account.ID, "1.25")
+	if adjustment, location := adjust(c.Harbour.Account.ID, "500.01"); location != "/payouts/adjustments/"+adjustment {
+		t.Errorf("an adjustment above the limit: got %q", location)
+	}
 	c.Exec(t, `UPDATE partners SET status = 'suspended', legal_name = '' WHERE id = $1`, c.Harbour.ID)
-	fay.Get(t, at).Expect(t, "exceptions", http.StatusOK, `data-exceptions="4"`,
-		`href="/payouts/adjustments?state=open&amp;partner=harbour-leads&amp;currency=GBP" data-exception="open_adjustments"`,
-		`href="/payouts/returns?state=open&amp;partner=harbour-leads" data-exception="open_returns"`,
-		`data-exception="suspended_partner"`, `data-exception="no_legal_name"`)
+	page := fay.Get(t, at)
+	page.Expect(t, "exceptions", http.StatusOK, `data-exceptions="7"`)
+	partner := "partner=harbour-leads"
+	statement := at + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
+	for kind, want := range map[string]struct{ href, amount string }{
+		"late_returns":      {"/payouts?" + partner + "&amp;open=1&amp;currency=GBP&amp;kind=return", "−12.40"},
+		"late_adjustments":  {"/payouts?" + partner + "&amp;open=1&amp;currency=GBP&amp;kind=adjustment", "1.25"},
+		"open_returns":      {"/payouts/returns?state=open&amp;" + partner, "−45.60"},
+		"open_adjustments":  {"/payouts/adjustments?state=open&amp;" + partner + "&amp;currency=GBP", "500.01"},
+		"owing_accounts":    {statement, "−7.50"},
+		"suspended_partner": {statement, "58.00"},
+		"no_legal_name":     {statement, "58.00"},
+	} {
+		row := regexp.MustCompile(`(?s)href="([^"]*)" data-exception="` + kind + `".*?</tr>`).FindStringSubmatch(page.Body)
+		if row == nil || row[1] != want.href || !strings.Contains(row[0], want.amount+"<span") {
+			t.Errorf("%s: got %q, want the URL %s and the amount %s", kind, row, want.href, want.amount)
+		}
+	}
 	fay.Post(t, at+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, at)
 	if p := fay.Get(t, at); strings.Contains(p.Body, "data-exception") {
 		t.Errorf("an approved run lists exceptions: %s", p.Text())

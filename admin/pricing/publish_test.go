@@ -311,8 +311,17 @@ func TestRollBack(t *testing.T) {
 	if n := d.Count(t, "rate_cards", "state NOT IN ('published', 'superseded')"); n != 0 {
 		t.Errorf("a rejected rollback left %d drafts", n)
 	}
+	monday := d.AddDraft(t, "Monday", admintest.PlumbersIn("FR", money.EUR, 6000))
+	at := web.DraftURL(monday.ID)
+	d.Post(t, at+"/publish", url.Values{
+		"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))},
+		"note":    {"From Monday"},
+		"at":      {d.Time.Now().UTC().Add(26 * time.Hour).Format("2006-01-02T15:04")},
+	}).ExpectRedirect(t, at+"?tab=publish")
+	d.Get(t, page).Expect(t, "with a scheduled draft", http.StatusOK, `data-withdraws="`+at+`"`)
 	seen.Set("version", admintest.VersionAt(t, again))
 	d.Post(t, page, seen).ExpectRedirect(t, "/pricing/versions/4")
+	expectState(t, d, monday, "draft 0")
 	d.Get(t, "/pricing/versions/4").Expect(t, "the new version", http.StatusOK, `data-state="published"`,
 		`data-copied-from href="/pricing/versions/1"`, `href="/pricing/versions/3/rollback"`)
 	if n := testkit.Value[int](t, d.Database, `SELECT count(*) FROM rate_cards

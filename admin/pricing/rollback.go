@@ -7,6 +7,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func rollBackURL(version int) string { return web.VersionURL(version) + "/rollback" }
@@ -44,6 +45,14 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 	v.Changes, v.More = h.largestChanges(k, comparison(old, now))
 	v.Changes.OldHead, v.Changes.NewHead = web.VersionName(live.Version), web.VersionName(card.Version)
 	v.CompareURL = compareURL(live.Version, card.Version)
+	scheduled, found, err := h.Prices.Scheduled(k.R.Context())
+	if err != nil {
+		return err
+	}
+	if found {
+		v.Withdraws = ui.Link{Label: web.DraftName(scheduled), URL: web.DraftURL(scheduled.ID)}
+		v.ScheduledFor = web.TimeOf(scheduled.EffectiveAt)
+	}
 	return k.Show(status, view.RollBack(v))
 }
 

@@ -127,8 +127,8 @@ func TestLeadsOfOtherPeople(t *testing.T) {
 	}
 	at := r.create(t, "access")
 	r.officer.Get(t, at+"/add").Expect(t, "the form", http.StatusOK, `name="exception"`)
-	added := url.Values{"leads": {other}}
-	r.officer.Post(t, at+"/add", added).Expect(t, "without a reason", http.StatusUnprocessableEntity, `data-error="exception"`, other)
+	added := url.Values{"leads": {admintest.TransactionID(object)}}
+	r.officer.Post(t, at+"/add", added).Expect(t, "without a reason", http.StatusUnprocessableEntity, `data-error="exception"`, added.Get("leads"))
 	r.officer.Post(t, at+"/add", url.Values{"leads": {"x"}}).Expect(t, "no ID", http.StatusUnprocessableEntity, `data-error="leads"`)
 	added.Set("exception", "proved")
 	r.officer.Post(t, at+"/add", added).ExpectRedirect(t, at)
@@ -211,6 +211,7 @@ func TestErasureLeavesHeldLeads(t *testing.T) {
 		t.Helper()
 		r.officer.Get(t, "/privacy/requests?state=notify").Expect(t, "to notify", http.StatusOK, at)
 		r.officer.Post(t, at+"/notices", url.Values{"partner": {id.Format(id.Partner, r.Harbour().ID)}}).ExpectRedirect(t, at+"#notices")
+		r.officer.Get(t, at) // shows what was saved
 		if p := r.officer.Get(t, "/privacy/requests?state=notify"); strings.Contains(p.Body, at) {
 			t.Error("the request still lists a partner to notify")
 		}

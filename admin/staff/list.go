@@ -26,7 +26,16 @@ func (h *Handlers) listPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	people := slices.DeleteFunc(all, func(p staff.Member) bool { return !matches(p, q.Get("q"), q.Get("role"), q.Get("status")) })
+	people := slices.DeleteFunc(all, func(p staff.Member) bool { return !matches(p, q.Get("role"), q.Get("status")) })
+	if text := strings.TrimSpace(q.Get("q")); text != "" {
+		found, err := h.Staff.Search(k.R.Context(), text, len(all))
+		if err != nil {
+			return err
+		}
+		people = slices.DeleteFunc(people, func(p staff.Member) bool {
+			return !slices.ContainsFunc(found, func(f models.Staff) bool { return f.ID == p.ID })
+		})
+	}
 	v := view.StaffListView{
 		Shell:  k.Shell("Staff"),
 		Search: q.Get("q"),
@@ -59,10 +68,8 @@ func (h *Handlers) listPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.StaffList(v))
 }
 
-func matches(p staff.Member, search, role, status string) bool {
-	search = strings.ToLower(strings.TrimSpace(search))
-	return (search == "" || strings.Contains(strings.ToLower(p.Name+"\n"+p.Email), search)) &&
-		(status == "" || string(p.Status) == status) &&
+func matches(p staff.Member, role, status string) bool {
+	return (status == "" || string(p.Status) == status) &&
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 

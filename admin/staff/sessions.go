@@ -24,27 +24,49 @@ func (h *Handlers) endSession(k *web.Request) error {
 	return k.Redirect(sessionsURL(p))
 }
 
-func (h *Handlers) endSessionsView(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
-	return &ui.ConfirmView{
-		Shell:       k.Shell("Revoke all sessions of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
-		Prefix:      "sessions",
-		Action:      web.StaffURL(p.ID) + "/sessions/end",
-		Consequence: p.Name + " will be signed out on all devices, and entries that are not saved can be lost. The user can sign in again.",
-		StepUp:      web.StepUp(k),
-		Submit:      "Revoke all sessions",
-		Cancel:      sessionsURL(p),
-		Errors:      mistakes,
+// endSessionsView returns the form that confirms the end of a number of sessions.
+func endSessionsView(sessions int) confirmView {
+	return func(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
+		return &ui.ConfirmView{
+			Shell:  k.Shell("Revoke all sessions of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+			Prefix: "sessions",
+			Action: web.StaffURL(p.ID) + "/sessions/end",
+			Consequence: web.CountText(int64(sessions), false, "session", "sessions") + " of " + p.Name +
+				" will end, and entries that are not saved can be lost. The user can sign in again.",
+			StepUp: web.StepUp(k),
+			Submit: "Revoke all sessions",
+			Cancel: sessionsURL(p),
+			Errors: mistakes,
+		}
 	}
 }
 
 func sessionsURL(p staff.Member) string { return web.StaffURL(p.ID) + "?tab=sessions" }
 
 func (h *Handlers) endSessionsPage(k *web.Request) error {
-	return h.confirmPageOf(k, h.endSessionsView)
+	n, err := h.countSessions(k)
+	if err != nil {
+		return err
+	}
+	return h.confirmPageOf(k, endSessionsView(n))
 }
 
 func (h *Handlers) endSessions(k *web.Request) error {
-	return h.confirmed(k, h.endSessionsView, func(p staff.Member) (string, error) {
+	n, err := h.countSessions(k)
+	if err != nil {
+		return err
+	}
+	return h.confirmed(k, endSessionsView(n), func(p staff.Member) (string, error) {
 		return sessionsURL(p), h.Staff.EndSessions(k.R.Context(), k.By, p.ID, uuid.Nil)
 	})
+}
+
+// countSessions returns the number of sessions of the user in the path.
+func (h *Handlers) countSessions(k *web.Request) (int, error) {
+	p, err := h.member(k)
+	if err != nil {
+		return 0, err
+	}
+	sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)
+	return len(sessions), err
 }

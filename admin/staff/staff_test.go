@@ -173,6 +173,48 @@ func TestRejectedStaffChanges(t *testing.T) {
 	h.CheckAuditLog(t)
 }
 
+// TestStaffSearch checks that the list finds users by name and email address, ignoring case and accents.
+func TestStaffSearch(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	h.AddStaff(t, "zoe@example.com", models.StaffRole{Role: models.Auditor})
+	h.Exec(t, `UPDATE staff SET name = 'Zoë Özil' WHERE email = 'zoe@example.com'`)
+	b := h.SignedInAs(t, models.Administrator)
+	for text, found := range map[string]bool{"ZOE OZ": true, "özil": true, "ZOE@": true, "zoe x": false} {
+		p := b.Get(t, "/staff?q="+url.QueryEscape(text))
+		if p.Status != http.StatusOK || strings.Contains(p.Body, "Zoë Özil") != found {
+			t.Errorf("%q: got status %d, want found = %t: %s", text, p.Status, found, p.Text())
+		}
+	}
+}
+
+// TestRevokeSessionsAsksFirst checks that the end of several sessions is confirmed on a page with their number.
+func TestRevokeSessionsAsksFirst(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	admin := h.SignedInAs(t, models.Administrator)
+	first, second, third := h.SignedInAs(t, models.Auditor), h.NewClient(t), h.NewClient(t)
+	for _, b := range []*admintest.Client{second, third} {
+		b.SignIn(t, "auditor@example.com")
+	}
+	at := "/staff/" + h.StaffID(models.Auditor) + "/sessions/end"
+	admin.Get(t, at).Expect(t, "all sessions", http.StatusOK, "3 sessions", `action="`+at+`"`)
+	const others = "/account/sessions/end-others"
+	first.Get(t, "/account").Expect(t, "the account", http.StatusOK, `href="`+others+`"`)
+	first.Get(t, others).Expect(t, "the other sessions", http.StatusOK, "2 other sessions", `action="`+others+`"`)
+	if n := h.Count(t, "staff_sessions", "staff_id = $1", h.People[models.Auditor].ID); n != 3 {
+		t.Errorf("got %d sessions after the questions, want 3", n)
+	}
+	first.Post(t, others, nil).ExpectRedirect(t, "/account")
+	if p := second.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
+		t.Errorf("another session: got status %d", p.Status)
+	}
+	admin.Post(t, at, nil).ExpectRedirect(t, strings.TrimSuffix(at, "/sessions/end")+"?tab=sessions")
+	if p := first.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
+		t.Errorf("the last session: got status %d", p.Status)
+	}
+}
+
 // A removed role has no effect after the node has reloaded the roles.
 func TestRemovedRoleHasNoEffect(t *testing.T) {
 	t.Parallel()

@@ -40,20 +40,23 @@ func FindAccount(k *Request, sc scope.Scope, partner uuid.UUID, field, text stri
 func (k *Request) unresolved(
 	field, kind, text string, candidates []partners.Match, err error, choice func(partners.Match) ui.Link,
 ) (*Notice, error) {
-	text = Short(strings.TrimSpace(text))
+	match := "“" + Short(strings.TrimSpace(text)) + "”"
+	if IsContact(text) {
+		match = "this text"
+	}
 	f := apperr.As(err)
 	switch {
 	case f != nil && f.Code == apperr.NotFound:
 		return &Notice{
 			Kind: "warn", Code: "no_" + kind,
-			Text: fmt.Sprintf("No %s matches “%s”, or you do not have access to it. Enter a part of the name, or the ID.", kind, text),
+			Text: fmt.Sprintf("No %s matches %s, or you do not have access to it. Enter a part of the name, or the ID.", kind, match),
 		}, nil
 	case err != nil || len(candidates) == 0:
 		return nil, err
 	}
 	n := &Notice{
 		Kind: "warn", Code: "several_" + kind + "s",
-		Text: fmt.Sprintf("Several %ss match “%s”. Choose one:", kind, text),
+		Text: fmt.Sprintf("Several %ss match %s. Choose one:", kind, match),
 	}
 	for _, m := range candidates {
 		link := choice(m)

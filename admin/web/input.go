@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -61,6 +62,9 @@ func ReasonOption(code, label string) ui.Option {
 	}
 	return option
 }
+
+// IsContact reports whether a text looks like an email address or a phone number, which no URL and no page may repeat.
+func IsContact(text string) bool { return strings.Contains(text, "@") || payload.LooksLikePhone(text) }
 
 // PhoneCountries returns the options for the country of a phone number, with the given one selected.
 func PhoneCountries(markets *pricingrules.Markets, country string) []ui.Option {

@@ -2,6 +2,8 @@ package web
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -92,6 +94,9 @@ var savedTexts = map[string]string{ //nolint:gosec // labels of actions, no cred
 	"staff.second_factor":            "Second factor set up",
 }
 
+// IsSavedAction reports whether the page after a form says that the action was saved.
+func IsSavedAction(action string) bool { return savedTexts[action] != "" }
+
 // announceSaved lets the next page show what this request has saved.
 func (k *Request) announceSaved() {
 	if k.Route.Method == http.MethodPost && k.SignedIn() {
@@ -123,11 +128,33 @@ func (k *Request) showSaved() error {
 	for _, e := range events {
 		if text, ok := savedTexts[e.Action]; ok {
 			text += savedDetail(e) + savedChanges(e) + "."
-			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text})
-			return nil
+			links, err := k.savedLinks(e)
+			k.Notices = append(k.Notices, Notice{Kind: "good", Code: savedCode, Text: text, Choices: links})
+			return err
 		}
 	}
 	return nil
+}
+
+// savedLinks returns a link to the object of an event, if it is on another page, and one to the page that rolls back
+// a published version.
+func (k *Request) savedLinks(e models.AuditEvent) (links []ui.Link, err error) {
+	rows, err := AuditRows(k, []models.AuditEvent{e})
+	if err != nil {
+		return nil, err
+	}
+	object := ui.Link{Label: "View " + rows[0].Kind, URL: rows[0].ObjectURL}
+	version, _ := strconv.Atoi(FieldText(Fields(e.After), "version"))
+	if e.Action == "pricing.publish" {
+		object.URL = VersionURL(version)
+	}
+	if path, _, _ := strings.Cut(object.URL, "?"); path != "" && path != k.R.URL.Path {
+		links = append(links, object)
+	}
+	if e.Action == "pricing.publish" && version > 1 && k.May(PublishPricing) {
+		links = append(links, ui.Link{Label: "Roll back", URL: VersionURL(version-1) + "/rollback"})
+	}
+	return links, nil
 }
 
 // savedDetail names the secret of an event, as in ": “live” (…9f3K)", or the version from which a published draft was

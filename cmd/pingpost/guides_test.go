@@ -17,6 +17,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh( background)?\n(.*?)```")
@@ -283,6 +284,11 @@ func TestHowToGuides(t *testing.T) {
 		t.Fatal(err)
 	}
 	(&reader{dir: source, replace: strings.NewReplacer()}).follow(t, "how-to/fill-a-test-database.md", append(p.production(t, app), "DATABASE=synthetic")...)
+	var filled [3]int
+	if err := testkit.Connect(t, owner).QueryRow(t.Context(), `SELECT (SELECT count(*) FROM partners WHERE slug <> 'platform'),
+		(SELECT count(*) FROM leads), (SELECT count(*) FROM pings)`).Scan(&filled[0], &filled[1], &filled[2]); err != nil || filled != [3]int{20, 1000, 1000} {
+		t.Errorf("fill-a-test-database.md: got %v partners, leads and pings (%v), want 20, 1000 and 1000", filled, err)
+	}
 }
 
 // docs/how-to/deploy.md starts with an empty Postgres server and ends with a running node.

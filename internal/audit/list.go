@@ -12,11 +12,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter selects events. A field with its zero value matches all events.
+// Filter selects events. A field with its zero value matches all events. Text and Actor ignore case and accents.
 type Filter struct {
 	Kind, Object string
-	Text         string // part of the actor, the action, the object's id, a value or the reason, ignoring case
-	Actor        string // part of the actor's name or email address, ignoring case
+	Text         string // part of the actor, the action, the object's id, a value, the reason, or the partner's name or slug
+	Actor        string // part of the actor's name or email address
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject
 	Outcome      models.AuditOutcome
@@ -107,11 +107,12 @@ func (f Filter) apply(q *gorm.DB) *gorm.DB {
 		}
 	}
 	if f.Actor != "" {
-		q = q.Where(`strpos(lower(actor), lower(?)) > 0
-			OR staff_id IN (SELECT id FROM staff WHERE strpos(lower(name), lower(?)) > 0 OR strpos(lower(email), lower(?)) > 0)`, f.Actor, f.Actor, f.Actor)
+		q = q.Where(`(strpos(fold(actor), fold(?)) > 0
+			OR staff_id IN (SELECT id FROM staff WHERE strpos(fold(name || E'\n' || email), fold(?)) > 0))`, f.Actor, f.Actor)
 	}
 	if f.Text != "" {
-		q = q.Where(`strpos(lower(concat_ws(E'\n', actor, action, object_id, reason, before, after)), lower(?)) > 0`, f.Text)
+		q = q.Where(`(strpos(fold(concat_ws(E'\n', actor, action, object_id, reason, before, after)), fold(?)) > 0
+			OR partner_id IN (SELECT id FROM partners WHERE strpos(searched, fold(?)) > 0))`, f.Text, f.Text)
 	}
 	if f.Action != "" {
 		q = q.Where("starts_with(action, ?)", f.Action)

@@ -16,7 +16,7 @@ const (
 	maxExpiring  = 5
 	maxRejecting = 5
 	// minRejected is the number of rejected posts below which a partner is not listed, whatever their share.
-	minRejected = 10
+	minRejected = 3
 )
 
 // ExpiringPartner is an approved partner whose valid secrets all have an expiry.
@@ -34,21 +34,22 @@ type RejectedPartner struct {
 }
 
 // MostRejected returns approved partners that had at least minRejected posts rejected in the last 24 hours, and more
-// than 5% of their posts. It returns at most maxRejecting partners, the most rejected posts first.
-func (s *Service) MostRejected(ctx context.Context, sc scope.Scope) ([]RejectedPartner, error) {
-	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, f.posts, f.rejected_posts, f.rejected_before
+// than 5% of their posts, the most rejected posts first. It returns at most maxRejecting of them, and the number of the
+// others.
+func (s *Service) MostRejected(ctx context.Context, sc scope.Scope) (most []RejectedPartner, others int64, err error) {
+	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, f.posts, f.rejected_posts, f.rejected_before, count(*) OVER ()
 		FROM partners p JOIN partner_figures f ON f.partner_id = p.id
 		WHERE p.status = 'approved' AND p.id <> $1 AND f.rejected_posts >= $2 AND f.rejected_posts * 20 > f.posts
 			AND ($3 OR p.id = ANY ($4))
 		ORDER BY f.rejected_posts DESC, p.id LIMIT $5`,
 		models.PlatformIDs.Partner, minRejected, sc.All(), append([]uuid.UUID{}, sc.IDs()...), maxRejecting)
 	if err != nil {
-		return nil, postgres.Translate(err)
+		return nil, 0, postgres.Translate(err)
 	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RejectedPartner, err error) {
-		return r, row.Scan(&r.Partner, &r.Name, &r.Posts, &r.Rejected, &r.RejectedBefore)
+	most, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RejectedPartner, err error) {
+		return r, row.Scan(&r.Partner, &r.Name, &r.Posts, &r.Rejected, &r.RejectedBefore, &others)
 	})
-	return all, postgres.Translate(err)
+	return most, others - int64(len(most)), postgres.Translate(err)
 }
 
 // Pending counts the partners that are waiting for approval.

@@ -1,6 +1,7 @@
 package partners_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func TestMostRejected(t *testing.T) {
 	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	byID := map[string]testkit.Partner{}
 	for slug, posts := range map[string][2]int{
-		"most": {36, 30}, "many": {280, 15}, "five-percent": {300, 15}, "few": {3, 1}, "suspended": {50, 50},
+		"most": {36, 30}, "many": {280, 15}, "all": {3, 3}, "five-percent": {300, 15}, "few": {3, 2}, "suspended": {50, 50},
 	} {
 		p := n.AddPartner(t, slug, models.SigningRequired)
 		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before) VALUES ($1, 0, '[]', $2, $3, 7)`,
@@ -31,21 +32,34 @@ func TestMostRejected(t *testing.T) {
 		sc   scope.Scope
 		want []string
 	}{
-		"all partners": {scope.Everywhere, []string{"most", "many"}},
+		"all partners": {scope.Everywhere, []string{"most", "many", "all"}},
 		"in scope":     {scope.Partners(byID["many"].ID), []string{"many"}},
 		"empty scope":  {scope.Scope{}, nil},
 	} {
-		found, err := n.Partners.MostRejected(t.Context(), c.sc)
+		found, others, err := n.Partners.MostRejected(t.Context(), c.sc)
 		var got []string
 		for _, r := range found {
 			got = append(got, r.Name)
 		}
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v (%v), want %v", name, got, err, c.want)
+		if err != nil || !slices.Equal(got, c.want) || others != 0 {
+			t.Errorf("%s: got %v and %d others (%v), want %v", name, got, others, err, c.want)
 		}
-		if len(found) == 2 && (found[0].PostFigures != partners.PostFigures{36, 30, 7} || found[0].Change() != 29) {
+		if len(found) == 3 && (found[0].PostFigures != partners.PostFigures{36, 30, 7} || found[0].Change() != 29) {
 			t.Errorf("got %+v", found[0])
 		}
+	}
+}
+
+// At most five partners are listed, and the others are counted.
+func TestMostRejectedCountsOthers(t *testing.T) {
+	t.Parallel()
+	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	for i := range 7 {
+		p := n.AddPartner(t, fmt.Sprint("partner-", i), models.SigningRequired)
+		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before) VALUES ($1, 0, '[]', 10, 10, 0)`, p.ID)
+	}
+	if found, others, err := n.Partners.MostRejected(t.Context(), scope.Everywhere); err != nil || len(found) != 5 || others != 2 {
+		t.Errorf("got %d partners and %d others (%v), want 5 and 2", len(found), others, err)
 	}
 }
 

@@ -127,7 +127,6 @@ func twins(t testing.TB) (one, other byte) {
 	return 0, 0
 }
 
-// TestIdentity checks that Identity returns the same identity as Open, without a key.
 func TestParseLead(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)
@@ -135,7 +134,9 @@ func TestParseLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	leadID := id.Format(id.Lead, q.ID)
-	for _, text := range []string{string(token), leadID, strings.ToUpper(leadID)} {
+	for _, text := range []string{
+		string(token), leadID, strings.ToUpper(leadID), " \t" + leadID + "\u00a0\n", "\u200b" + leadID + "\ufeff", `"` + string(token) + `"`, "“" + leadID + "”",
+	} {
 		if got, err := ParseLead(text); err != nil || got != q.ID {
 			t.Errorf("%s: got %s, %v; want %s", text, got, err, q.ID)
 		}
@@ -147,6 +148,7 @@ func TestParseLead(t *testing.T) {
 	}
 }
 
+// TestIdentity checks that Identity returns the same identity as Open, without a key.
 func TestIdentity(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)

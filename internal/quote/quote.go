@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -306,13 +307,20 @@ func (q *Quote) parse(b []byte) bool {
 	return true
 }
 
-// ParseLead returns the ID of the lead that the text names: its leadId, or the transactionId of its quote.
-// A transactionId is not authenticated, so the lead may not exist (decision D32).
+// ParseLead returns the ID of the lead that a typed or pasted text names: its leadId, or the transactionId of its
+// quote. It ignores white space, invisible characters and quotation marks around the text. A transactionId is not
+// authenticated, so the lead may not exist (decision 32).
 func ParseLead(text string) (lead uuid.UUID, err error) {
+	text = strings.TrimFunc(text, isAroundID)
 	if strings.HasPrefix(text, Prefix) {
 		return Identity(text)
 	}
 	return id.Parse(id.Lead, text)
+}
+
+// isAroundID reports whether spreadsheets and web pages add the character around a copied ID.
+func isAroundID(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Quotation_Mark)
 }
 
 // Identity returns the ID of a token's transaction, to look up its lead. It does not authenticate

@@ -86,7 +86,8 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 
 // RollBack publishes a new version with the rules of an earlier one. The parameter current is the version that
 // the user saw as the current one. If another version has been published since, RollBack changes nothing and
-// returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead.
+// returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead. It withdraws a
+// scheduled draft, which would otherwise block the rollback.
 func (s *Service) RollBack(ctx context.Context, to, current int, note string) (models.RateCard, error) {
 	return s.publishNew(ctx, note, func(tx *gorm.DB) (models.RateCard, error) {
 		draft, source, err := s.begin(tx, fmt.Sprintf("Roll back to version %d", to), to)
@@ -98,8 +99,19 @@ func (s *Service) RollBack(ctx context.Context, to, current int, note string) (m
 				"Version %d has been published since you opened this page. Nothing was published. Review the changes, then try again.",
 				draft.BasedOn))
 		}
+		if err := s.withdrawScheduled(tx); err != nil {
+			return draft, err
+		}
 		return draft, s.auditBegin(tx, draft, source)
 	})
+}
+
+func (s *Service) withdrawScheduled(tx *gorm.DB) error {
+	draft, found, err := scheduledDraft(tx)
+	if err != nil || !found {
+		return err
+	}
+	return s.move(tx, draft, "pricing.withdraw", reopenDraft())
 }
 
 // publishNew creates a draft and publishes it, or submits it for approval, in one transaction.

@@ -119,6 +119,18 @@ func (s *Service) release(
 	return now, err
 }
 
+// Scheduled returns the scheduled draft. The result found is false if there is none.
+func (s *Service) Scheduled(ctx context.Context) (draft models.RateCard, found bool, err error) {
+	draft, found, err = scheduledDraft(s.db.Gorm.WithContext(ctx))
+	return draft, found, postgres.Translate(err)
+}
+
+// scheduledDraft is like Scheduled. At most one draft is scheduled at a time.
+func scheduledDraft(tx *gorm.DB) (draft models.RateCard, found bool, err error) {
+	rows := tx.Where("state = ?", models.RateCardScheduled).Limit(1).Find(&draft)
+	return draft, rows.RowsAffected > 0, rows.Error
+}
+
 // mayPublish returns an error if a draft is not based on the current version, if another draft is
 // scheduled, if the draft changes no rule, or if it does not compile.
 func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
@@ -131,12 +143,11 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 			"%[2]s published version %[1]d (%[3]s), but this draft is based on version %[4]d. Nothing was published. Review the new version, then update the draft.",
 			current.Version, cmp.Or(current.Submitter, current.Author), noteText(current.Note), card.BasedOn))
 	}
-	var scheduled models.RateCard
-	found := tx.Where("state = ? AND id <> ?", models.RateCardScheduled, card.ID).Limit(1).Find(&scheduled)
-	if found.Error != nil {
-		return found.Error
+	scheduled, found, err := scheduledDraft(tx)
+	if err != nil {
+		return err
 	}
-	if found.RowsAffected > 0 {
+	if found && scheduled.ID != card.ID {
 		return apperr.New(apperr.Conflict, "scheduled", fmt.Sprintf("%s is scheduled for %s. Nothing else can be published until then. Wait, or withdraw it first.",
 			titled(scheduled), scheduled.EffectiveAt.UTC().Format("2006-01-02 15:04 UTC")))
 	}

@@ -96,7 +96,7 @@ var leadLength = len(id.Format(id.Lead, uuid.Nil))
 // check that text is not a number, because numbers can also start with + or -.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
-// parseLead parses a transactionId, or a leadId in upper or lower case, with or without spaces around it.
+// parseLead parses a leadId or a transactionId, and explains a text that is neither.
 func parseLead(text string) (lead uuid.UUID, problem string) {
 	text = strings.TrimSpace(text)
 	lead, err := quote.ParseLead(text)

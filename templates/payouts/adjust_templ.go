@@ -234,7 +234,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead ID", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "If the adjustment is for a single lead, enter the lead's ID, which starts with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead ID", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "If the adjustment is for a single lead, enter its leadId or transactionId.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

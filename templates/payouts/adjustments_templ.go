@@ -102,7 +102,7 @@ func Adjustments(v AdjustmentsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Name, slug or ID").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterName("partners", "partner", "Partner", v.Partner).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
