@@ -27,6 +27,9 @@ func (h *Handlers) revokeOtherSessionsPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	if len(sessions) < 2 {
+		return k.Redirect("/account")
+	}
 	return k.Show(http.StatusOK, ui.Confirm(ui.ConfirmView{
 		Shell:       k.Shell("Revoke all other sessions", ui.Link{Label: "Your account", URL: "/account"}),
 		Action:      otherSessions,

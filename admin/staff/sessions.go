@@ -44,15 +44,18 @@ func endSessionsView(sessions int) confirmView {
 func sessionsURL(p staff.Member) string { return web.StaffURL(p.ID) + "?tab=sessions" }
 
 func (h *Handlers) endSessionsPage(k *web.Request) error {
-	n, err := h.countSessions(k)
-	if err != nil {
+	p, n, err := h.sessions(k)
+	switch {
+	case err != nil:
 		return err
+	case n == 0:
+		return k.Redirect(sessionsURL(p))
 	}
 	return h.confirmPageOf(k, endSessionsView(n))
 }
 
 func (h *Handlers) endSessions(k *web.Request) error {
-	n, err := h.countSessions(k)
+	_, n, err := h.sessions(k)
 	if err != nil {
 		return err
 	}
@@ -61,12 +64,11 @@ func (h *Handlers) endSessions(k *web.Request) error {
 	})
 }
 
-// countSessions returns the number of sessions of the user in the path.
-func (h *Handlers) countSessions(k *web.Request) (int, error) {
-	p, err := h.member(k)
-	if err != nil {
-		return 0, err
+// sessions returns the user in the path, and the number of the user's sessions.
+func (h *Handlers) sessions(k *web.Request) (p staff.Member, n int, err error) {
+	if p, err = h.member(k); err != nil {
+		return p, 0, err
 	}
-	sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)
-	return len(sessions), err
+	all, err := h.Staff.Sessions(k.R.Context(), p.ID)
+	return p, len(all), err
 }

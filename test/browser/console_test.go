@@ -56,6 +56,7 @@ func TestInBrowser(t *testing.T) {
 		"ended session":                   endedSessionInBrowser,
 		"staff without script":            withoutScript,
 		"jump":                            jumpInBrowser,
+		"filter refuses contacts":         filterRefusesContacts,
 		"filter":                          filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +103,8 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
 		t.Fatal(err)
 	}
+	auditor := chromium.Page(t, browser.Emulation{})
+	signIn(h, auditor, "auditor@example.com")
 	user := "/staff/" + h.StaffID(models.Finance)
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(h.URL + "/login")
@@ -118,6 +121,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		{"person", user},
 		{"person-sessions", user + "?tab=sessions"},
 		{"person-audit", user + "?tab=audit"},
+		{"person-sessions-end", "/staff/" + h.StaffID(models.Auditor) + "/sessions/end"},
 		{"person-access", user + "/access"},
 		{"person-deactivate", user + "/deactivate"},
 		{"person-self", "/staff/" + h.StaffID(models.Administrator)},
@@ -133,8 +137,6 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		p.Open(h.URL + one.path)
 		check(p, one.name)
 	}
-	auditor := chromium.Page(t, browser.Emulation{})
-	signIn(h, auditor, "auditor@example.com")
 	auditor.Open(h.URL + "/staff/invite")
 	check(auditor, "forbidden")
 	expectOnlyStatusErrors(t, auditor)
@@ -202,6 +204,9 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		h.Time.Now().UnixMilli(), strings.Repeat("ab", 32)))
 	p.Submit(`form[action$="/check"] button[type="submit"]`)
 	check(p, "post-checked")
+	p.Open(h.URL + partner + "?tab=requests")
+	p.Click(`#list details summary`)
+	check(p, "partner-requests-reply")
 	p.Open(h.URL + partner + "/secrets/new")
 	p.Type(`input[name="label"]`, "from the form")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
@@ -511,4 +516,29 @@ func filterInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.search.includes("q=finance") && document.querySelectorAll("#list tbody tr").length === 1`)
 	p.Open(p.Address())
 	p.Wait(`document.querySelector(".filters input[name=q]").value === "finance" && document.querySelectorAll("#list tbody tr").length === 1`)
+}
+
+// filterRefusesContacts types an email address and a phone number into a filter. Neither may get into a URL.
+func filterRefusesContacts(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Emulation{})
+	signIn(h, p, "finance@example.com")
+	for _, contact := range []string{"jo@example.com", "+44 20 7946 0000", "020 7946 0000"} {
+		p.Open(h.URL + "/payouts/balances")
+		p.Type(`.filters input[name="partner"]`, contact)
+		p.Press(kb.Enter)
+		p.Wait(`document.querySelector(".filters input[name=partner]:invalid") !== null`)
+		p.Click(`.filters button[type="submit"]`)
+		p.Wait(`document.activeElement.name === "partner"`)
+		if address := p.Address(); address != h.URL+"/payouts/balances" {
+			t.Errorf("after %q: got the URL %s", contact, address)
+		}
+	}
+	p.Open(h.URL + "/payouts/balances")
+	h.AddPartner(t, "harbour-24-7")
+	p.Type(`.filters input[name="partner"]`, "Harbour-24-7")
+	p.Wait(`document.querySelector(".filters datalist option")?.value === "harbour-24-7"`)
+	p.Press(kb.Enter)
+	p.Wait(`new URLSearchParams(location.search).get("partner") === "Harbour-24-7"`)
+	p.ConsoleErrors() // opening another page aborts a request for suggestions
 }
