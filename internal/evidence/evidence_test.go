@@ -169,6 +169,7 @@ func contactFields(d pack.Document) (all []string) {
 }
 
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	name := id.Format(id.Lead, lead)
@@ -242,6 +243,7 @@ func TestCreate(t *testing.T) {
 // Without permission to see payouts, neither an amount nor a ledger entry is in the pack, not even in an audit
 // event.
 func TestCreateWithoutAmounts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	if _, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, lead, models.Fraud, "fake"); err != nil {
@@ -269,6 +271,7 @@ func TestCreateWithoutAmounts(t *testing.T) {
 }
 
 func TestCreateRejects(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
 	foreign, err := r.Payouts.By(r.user).RequestReturn(t.Context(), scope.System, other, models.Fraud, "fake")
@@ -297,6 +300,7 @@ func TestCreateRejects(t *testing.T) {
 
 // A pack contains exactly the fields that the same user revealed in the last 24 hours.
 func TestCreateWithContact(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, gus := r.post(t), testkit.Actor(t, r.DB, "gus@example.com")
 	r.reveal(t, r.user, lead, models.ContactName, models.ContactEmail, models.ContactEmail)
@@ -334,6 +338,7 @@ func TestCreateWithContact(t *testing.T) {
 }
 
 func TestCreateAfterErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	receipt := r.erase(t, lead)
@@ -350,6 +355,7 @@ func TestCreateAfterErasure(t *testing.T) {
 }
 
 func TestCreateWithLegalHolds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
 	officer := r.Privacy.By(testkit.Actor(t, r.DB, "dan@example.com"))
@@ -393,6 +399,7 @@ func (r rig) retaining(t *testing.T) *privacy.Service {
 }
 
 func TestCreateAfterRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(t)
 	lead := r.post(t)
@@ -410,6 +417,7 @@ func TestCreateAfterRetention(t *testing.T) {
 
 // While a consent is erased, each pack contains either the consent, or the receipt for its erasure.
 func TestCreateDuringErasureOfConsent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(t)
 	lead := r.post(t)
@@ -447,6 +455,7 @@ func TestCreateDuringErasureOfConsent(t *testing.T) {
 // If a lead is erased while packs are created, each pack is either recorded before the erasure, or contains
 // no erased data.
 func TestCreateDuringErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	r.reveal(t, r.user, lead, models.ContactEmail)
@@ -485,6 +494,7 @@ func TestCreateDuringErasure(t *testing.T) {
 
 // A changed audit event is not signed.
 func TestCreateRejectsChangedAuditEvent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	r.reveal(t, r.user, lead, models.ContactEmail)
@@ -501,6 +511,7 @@ func TestCreateRejectsChangedAuditEvent(t *testing.T) {
 
 // Nodes that start at the same time create one key. A user who downloads a pack creates none.
 func TestFirstKeyIsCreatedOnce(t *testing.T) {
+	t.Parallel()
 	r := newRigWithoutKey(t)
 	lead := r.post(t)
 	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable no_evidence_key" {
@@ -525,6 +536,7 @@ func TestFirstKeyIsCreatedOnce(t *testing.T) {
 }
 
 func TestRotate(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	old, err := r.create(t, evidence.Request{Lead: lead})
@@ -555,6 +567,7 @@ func TestRotate(t *testing.T) {
 }
 
 func TestReseal(t *testing.T) {
+	t.Parallel()
 	r := newRigWithoutKey(t)
 	lead := r.post(t)
 	if moved, err := r.keysWith(t, 2, 1).Reseal(t.Context()); moved || err != nil {
@@ -586,6 +599,7 @@ func TestReseal(t *testing.T) {
 
 // A pack lists every export that contained the lead: for a privacy request, its download, and earlier packs.
 func TestCreateListsExports(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
 	users := r.Service.Privacy.By(r.user)
@@ -646,6 +660,7 @@ func TestCreateListsExports(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx, keys := t.Context(), r.Service.Deps.Keys
 	lead := r.post(t)
@@ -722,6 +737,7 @@ func TestRevoke(t *testing.T) {
 
 // The signing key cannot be changed or deleted, not even by the owner of the table.
 func TestKeysNeverChange(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if _, err := r.Service.Deps.Keys.Rotate(context.WithoutCancel(t.Context()), r.user); err != nil {
 		t.Fatal(err)
@@ -740,6 +756,7 @@ func TestKeysNeverChange(t *testing.T) {
 
 // While a lead's erasure is pending, no pack with the data that is about to be erased is created.
 func TestCreateWhileErasureIsPending(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	r.reveal(t, r.user, lead, models.ContactEmail)
@@ -753,6 +770,7 @@ func TestCreateWhileErasureIsPending(t *testing.T) {
 }
 
 func TestCreateAfterReplacement(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.post(t)
 	before, err := r.create(t, evidence.Request{Lead: lead})

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAdmissionLimitsConcurrency(t *testing.T) {
+	t.Parallel()
 	g := newAdmission(2, 64, time.Nanosecond)
 	for range 2 {
 		if !g.enter(t.Context()) {
@@ -31,6 +32,7 @@ func TestAdmissionLimitsConcurrency(t *testing.T) {
 }
 
 func TestAdmissionWaitsForASlot(t *testing.T) {
+	t.Parallel()
 	g := newAdmission(1, 64, time.Hour)
 	g.enter(t.Context())
 	entered := make(chan bool)
@@ -64,6 +66,7 @@ func TestAdmissionLimitsTheQueue(t *testing.T) {
 }
 
 func TestAdmissionStopsWaitingWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
 	g := newAdmission(1, 64, time.Hour)
 	g.enter(t.Context())
 	gone, cancel := context.WithCancel(t.Context())
@@ -74,6 +77,7 @@ func TestAdmissionStopsWaitingWhenTheClientLeaves(t *testing.T) {
 }
 
 func TestUnlimitedAdmission(t *testing.T) {
+	t.Parallel()
 	g := newAdmission(0, 64, 0)
 	for range 1000 {
 		if !g.enter(t.Context()) {
@@ -84,6 +88,7 @@ func TestUnlimitedAdmission(t *testing.T) {
 }
 
 func TestAdmissionNeverExceedsItsLimit(t *testing.T) {
+	t.Parallel()
 	const slots = 3
 	g := newAdmission(slots, 64, time.Hour)
 	var mu sync.Mutex
@@ -123,6 +128,7 @@ func full(t *testing.T) *admission {
 // An address that matched recently can use the reserved slot while other addresses use all the
 // other slots.
 func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
+	t.Parallel()
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
 	try := func(address string) error {
@@ -161,6 +167,7 @@ func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 // A match that gets no slot in time is rejected with a Retry-After. It does not count as a failure
 // for its address, because nothing was compared.
 func TestMatchWithoutSlotIsRejected(t *testing.T) {
+	t.Parallel()
 	in := New(Deps{}, Settings{MatchFailures: 1})
 	in.match = full(t)
 	for range 2 {
@@ -173,6 +180,7 @@ func TestMatchWithoutSlotIsRejected(t *testing.T) {
 
 // If the queue is full, a post is rejected before it is parsed.
 func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
+	t.Parallel()
 	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
 	in.storingUnsigned.enter(t.Context())
 	_, err := in.readPost(PostRequest{}, &partners.Directory{}, testTime)
@@ -183,6 +191,7 @@ func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
 
 // Unsigned posts that use all of their own slots do not block signed posts.
 func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
+	t.Parallel()
 	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
 		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
 		for range unsigned {
@@ -204,6 +213,7 @@ func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 // Looking up a lead needs a slot too, so that posts that deliver nothing cannot overload the
 // database.
 func TestPostWithoutSlotIsRejected(t *testing.T) {
+	t.Parallel()
 	in := &Intake{storingUnsigned: full(t), storing: full(t)}
 	_, delivering := in.deliver(t.Context(), authenticated{})
 	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)

@@ -10,6 +10,7 @@ import (
 
 // The checks of a post without a signature do not say that its timestamp and its signature's format passed.
 func TestChecksOfRejectedPosts(t *testing.T) {
+	t.Parallel()
 	const unknown = string(models.OutcomeUnknownAccount)
 	for name, c := range map[string]struct {
 		rejection Rejection

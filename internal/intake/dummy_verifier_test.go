@@ -14,6 +14,7 @@ import (
 // Rejecting a post from an unknown partner, an inactive partner or a partner without a secret
 // takes as long as rejecting an invalid signature, because a dummy verifier is used.
 func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	claim, err := signing.Check(signing.Headers{
 		Timestamp: []string{"1767323045"},

@@ -40,6 +40,7 @@ func fields(t interface{ Fatalf(string, ...any) }, row []byte) [][]byte {
 }
 
 func TestAppendPing(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 	transaction := uuid.MustParse("00112233-4455-7677-8899-aabbccddeeff")
 	request := uuid.MustParse("00112233-4455-7677-8899-000000000001")
@@ -67,6 +68,7 @@ func TestAppendPing(t *testing.T) {
 
 // A duration above the column's maximum of 35 minutes is stored as that maximum.
 func TestAppendPingLimitsTheDuration(t *testing.T) {
+	t.Parallel()
 	got := fields(t, appendPing(nil, &PingRecord{IssuedAt: postgresEpoch, Took: time.Hour}))
 	if took := binary.BigEndian.Uint32(got[pingColumns-1]); took != math.MaxInt32 {
 		t.Errorf("one hour: got %d µs", took)
@@ -75,6 +77,7 @@ func TestAppendPingLimitsTheDuration(t *testing.T) {
 
 // No text that a partner sends can shift the columns after it.
 func TestAppendPingKeepsColumnsApart(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
 		p := PingRecord{
@@ -157,6 +160,7 @@ func TestRecorderSkipsPausesWhenBehind(t *testing.T) {
 
 // The two free-text columns of a row are truncated to at most 64 bytes, at a character boundary.
 func TestAppendPingShortensFreeTexts(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                             "",
 		"repair":                       "repair",

@@ -9,6 +9,7 @@ import (
 var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestRateLimitPerKey(t *testing.T) {
+	t.Parallel()
 	now := testTime
 	b := newRateLimiter[string](2, time.Minute)
 	for range 2 {
@@ -42,6 +43,7 @@ func TestRateLimitPerKey(t *testing.T) {
 }
 
 func TestUnlimitedRate(t *testing.T) {
+	t.Parallel()
 	b := newRateLimiter[string](0, time.Minute)
 	for range 10 {
 		b.spend("a", testTime)
@@ -56,6 +58,7 @@ func TestUnlimitedRate(t *testing.T) {
 
 // If the clock is set back, requests are still accepted, even before it has caught up.
 func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	b := newRateLimiter[string](1, time.Minute)
 	b.spend("a", testTime)
 	if ok, _ := b.left("a", testTime.Add(-time.Hour)); !ok {
@@ -65,6 +68,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 
 // The memory of a rateLimiter is limited, however many keys there are.
 func TestRateLimiterLimitsMemory(t *testing.T) {
+	t.Parallel()
 	b := newRateLimiter[string](1, time.Minute)
 	for i := range maxLimiterKeys + 2 {
 		b.spend(strconv.Itoa(i), testTime)

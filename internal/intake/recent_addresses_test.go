@@ -14,6 +14,7 @@ func numbered(i int) netip.Addr {
 }
 
 func TestRecentAddressesAreRememberedForAWindow(t *testing.T) {
+	t.Parallel()
 	var r recentAddresses
 	now := testTime
 	r.add(numbered(0), now)
@@ -35,6 +36,7 @@ func TestRecentAddressesAreRememberedForAWindow(t *testing.T) {
 }
 
 func TestRecentAddressesAreLimited(t *testing.T) {
+	t.Parallel()
 	var r recentAddresses
 	for i := range 5 * maxRecentAddresses {
 		r.add(numbered(i), testTime)

@@ -26,6 +26,7 @@ func (q *requestQueue) addNumbered(partner, number int) int64 {
 // The queue has a limited size and keeps the newest requests of each set in order. A
 // partner with less than an equal share never loses a request to a partner with more.
 func TestRequestQueueIsSharedFairly(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		keep, partners := 1+random.IntN(3*maxQueuedRequests), 1+random.IntN(300)
@@ -62,6 +63,7 @@ func TestRequestQueueIsSharedFairly(t *testing.T) {
 
 // The newest request is added even if there are more partners than the queue has room for.
 func TestRequestQueueWithMorePartnersThanCapacity(t *testing.T) {
+	t.Parallel()
 	q := newRequestQueue(200)
 	for i := range 2 * maxQueuedRequests {
 		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRequests) {

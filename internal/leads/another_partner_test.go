@@ -16,6 +16,7 @@ func inactive(err error) bool {
 // A delivery with another partner's secret or account stores nothing, even if all of them are
 // active. The statement makes the final check (decision 21).
 func TestDeliverRejectsAnotherPartnersAccountOrSecret(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	for name, change := range map[string]func(*leads.Delivery){
 		"another partner's secret":            func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
@@ -46,6 +47,7 @@ func TestDeliverRejectsAnotherPartnersAccountOrSecret(t *testing.T) {
 
 // Posts from several senders that share a statement are checked independently.
 func TestGroupChecksEachSender(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	const posts = 300
 	inParallel(t, posts, func(i int) error {

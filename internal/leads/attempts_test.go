@@ -102,6 +102,7 @@ func forEachPair(t *testing.T, test func(*testing.T, *testkit.Platform, *testkit
 }
 
 func TestAttemptsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, _ *testkit.Proxy, attempts [2]*attempt) {
 		for _, a := range attempts {
 			a.deliver(t, p.Leads)
@@ -114,6 +115,7 @@ func TestAttemptsOneAfterTheOther(t *testing.T) {
 }
 
 func TestAttemptsInOneGroup(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, _ *testkit.Proxy, attempts [2]*attempt) {
 		deliverTogether(t, p.Leads, attempts)
 		expectOneStored(t, p, attempts)
@@ -129,6 +131,7 @@ func deliverTogether(t *testing.T, store *leads.Store, attempts [2]*attempt) {
 
 // The second node waits until the first node commits.
 func TestAttemptsOnTwoNodes(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, _ *testkit.Proxy, attempts [2]*attempt) {
 		nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
 		release := lock(t, p, "consents")
@@ -149,6 +152,7 @@ func TestAttemptsOnTwoNodes(t *testing.T) {
 }
 
 func TestAttemptAfterLostCommit(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, proxy *testkit.Proxy, attempts [2]*attempt) {
 		proxy.DropResponse(attempts[0].returned(), nil)
 		for _, a := range attempts {
@@ -162,6 +166,7 @@ func TestAttemptAfterLostCommit(t *testing.T) {
 }
 
 func TestAttemptsInGroupWithLostCommit(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, proxy *testkit.Proxy, attempts [2]*attempt) {
 		proxy.DropResponse(attempts[0].returned(), nil)
 		deliverTogether(t, p.Leads, attempts)
@@ -171,6 +176,7 @@ func TestAttemptsInGroupWithLostCommit(t *testing.T) {
 
 // The second attempt's response is lost, but the lead is the first attempt's.
 func TestLostAnswerToSecondAttempt(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, proxy *testkit.Proxy, attempts [2]*attempt) {
 		attempts[0].deliver(t, p.Leads)
 		proxy.DropResponse("SELECT 0\x00", nil)
@@ -181,6 +187,7 @@ func TestLostAnswerToSecondAttempt(t *testing.T) {
 
 // The first attempt's outcome is unknown, because the read-back fails, too.
 func TestAttemptAfterUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, proxy *testkit.Proxy, attempts [2]*attempt) {
 		first, second := attempts[0], attempts[1]
 		proxy.DropResponse(first.returned(), proxy.Down)
@@ -199,6 +206,7 @@ func TestAttemptAfterUnknownOutcome(t *testing.T) {
 
 // The first attempt is aborted before its commit, so the second attempt stores the lead.
 func TestAttemptAfterAbort(t *testing.T) {
+	t.Parallel()
 	forEachPair(t, func(t *testing.T, p *testkit.Platform, _ *testkit.Proxy, attempts [2]*attempt) {
 		first, second := attempts[0], attempts[1]
 		release := lock(t, p, "consents")

@@ -9,6 +9,7 @@ import (
 // deliver returns as soon as the post's result is ready. It does not store more groups first,
 // because under constant load it might never return.
 func TestAwaitPrefersReadyResult(t *testing.T) {
+	t.Parallel()
 	for range 100 {
 		committed := 0
 		g := newBatcher(groupSize, writers, func(context.Context, []*waitingDelivery) { committed++ })

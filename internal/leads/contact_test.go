@@ -14,6 +14,7 @@ import (
 )
 
 func TestNewDeliveryEncryptsContact(t *testing.T) {
+	t.Parallel()
 	kek, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
 	if err != nil {
 		t.Fatal(err)

@@ -81,6 +81,7 @@ func stored(t *testing.T, p *testkit.Platform) string {
 }
 
 func TestDeliverIsIdempotent(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	first := delivery(p, p.Required)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), first)
@@ -103,6 +104,7 @@ func TestDeliverIsIdempotent(t *testing.T) {
 }
 
 func TestEveryColumnIsStored(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	d := delivery(p, p.Required)
 	at, hash, url, token, text := p.Time.Now().Add(-time.Minute), "ab12", "https://cert.example.com/1", "token", "I agree – yes"
@@ -165,6 +167,7 @@ func deref(l models.Lead) any {
 }
 
 func TestConcurrentPostsStoreOneLead(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	transaction := id.New(p.Time.Now())
 	const posts = 1000
@@ -192,6 +195,7 @@ func TestConcurrentPostsStoreOneLead(t *testing.T) {
 }
 
 func TestGroupAnswersEachPost(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	var bad, inactive, doubled sync.Map
 	shared := id.New(p.Time.Now())
@@ -240,6 +244,7 @@ func TestGroupAnswersEachPost(t *testing.T) {
 }
 
 func TestDeliverRejectsInactiveSenders(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	for name, change := range map[string]string{
 		"partner suspended":    `UPDATE partners SET status = 'suspended' WHERE id = $1`,
@@ -267,6 +272,7 @@ func TestDeliverRejectsInactiveSenders(t *testing.T) {
 }
 
 func TestSandboxLeadEarnsNothing(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	d := delivery(p, p.Required)
 	d.Lead.AccountID, d.Lead.Sandbox = p.Required.Accounts[1].ID, true
@@ -279,6 +285,7 @@ func TestSandboxLeadEarnsNothing(t *testing.T) {
 }
 
 func TestLostAnswerIsReadBack(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
@@ -293,6 +300,7 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 }
 
 func TestDeliverWithoutDatabaseFails(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	proxy.Down()
@@ -308,6 +316,7 @@ func TestDeliverWithoutDatabaseFails(t *testing.T) {
 }
 
 func TestFindChecksScope(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	d := delivery(p, p.Required)
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {

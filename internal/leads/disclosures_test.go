@@ -43,6 +43,7 @@ func disclosures(t *testing.T, p *testkit.Platform) string {
 }
 
 func TestEachDisclosureIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	var all []*leads.Delivery
 	for i := range 40 {
@@ -55,6 +56,7 @@ func TestEachDisclosureIsStoredOnce(t *testing.T) {
 }
 
 func TestRejectedPostStoresNoDisclosure(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	first := agreed(p, "person", "first")
 	second := agreed(p, "person", "second")
@@ -67,6 +69,7 @@ func TestRejectedPostStoresNoDisclosure(t *testing.T) {
 }
 
 func TestStandardDisclosures(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	post := func(text string, people int) {
 		t.Helper()
@@ -107,6 +110,7 @@ func TestStandardDisclosures(t *testing.T) {
 
 // People who agreed to a text earlier do not count.
 func TestSeldomDisclosureIsNotStandard(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	for i := range 40 {
 		deliverAll(t, p, agreed(p, fmt.Sprint("person ", i), "I agree"))
@@ -122,6 +126,7 @@ func TestSeldomDisclosureIsNotStandard(t *testing.T) {
 
 // After an hour, a post sends only the digest of a standard text.
 func TestCachedDisclosureIsNotSent(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	var all []*leads.Delivery
 	for i := range 20 {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDeleteExpiredBodies(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	for range 2 {
 		if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil {
@@ -35,6 +36,7 @@ func TestDeleteExpiredBodies(t *testing.T) {
 }
 
 func TestDeleteSandboxKeepsOtherLeads(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	sandbox := delivery(p, p.Required)
 	sandbox.Lead.AccountID, sandbox.Lead.Sandbox = p.Required.Accounts[1].ID, true

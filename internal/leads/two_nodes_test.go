@@ -15,6 +15,7 @@ import (
 // for a lock on the second transaction. After the lock is released, they must not wait for each
 // other.
 func TestTwoNodesDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
 	known := delivery(p, p.Required)

@@ -51,6 +51,7 @@ func waitForStoring(t *testing.T, p *testkit.Platform, n int) {
 }
 
 func TestKilledBackendStoresNothing(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	d := delivery(p, p.Required)
 	release := lock(t, p, "consents")
@@ -74,6 +75,7 @@ func TestKilledBackendStoresNothing(t *testing.T) {
 // If the database's response is lost, the transaction may already have had a lead from another
 // post.
 func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	first, second := delivery(p, p.Required), delivery(p, p.Required)
@@ -92,6 +94,7 @@ func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 // If the read-back also fails, Deliver returns an error. When the post is sent again, it gets the
 // result.
 func TestLostAnswerWithFailedReadBack(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
@@ -115,6 +118,7 @@ func TestLostAnswerWithFailedReadBack(t *testing.T) {
 // If the database's response for a group is lost, each post in the group still gets its own
 // result.
 func TestLostAnswerForGroup(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	const posts = 100
@@ -138,6 +142,7 @@ func TestLostAnswerForGroup(t *testing.T) {
 // A post that gets no slot in time gets an error, and nothing is stored. Posts with a slot are not
 // affected.
 func TestDeliverTimesOutWithoutSlot(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	release := lock(t, p, "consents")
 	var early sync.WaitGroup
@@ -168,6 +173,7 @@ func TestDeliverTimesOutWithoutSlot(t *testing.T) {
 
 // Deliver stores nothing if its context has already ended.
 func TestDeliverWithEndedContextStoresNothing(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

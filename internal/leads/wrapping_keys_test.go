@@ -15,6 +15,7 @@ import (
 
 // A lead is stored only if its wrapping key is registered. The other leads in its group are stored.
 func TestDeliverChecksWrappingKey(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	const posts = 300
 	inParallel(t, posts, func(i int) error {
@@ -41,6 +42,7 @@ func TestDeliverChecksWrappingKey(t *testing.T) {
 
 // A transaction that was delivered with a registered key gets its receipt, whichever key the retry uses.
 func TestRetryWithUnregisteredKeyGetsReceipt(t *testing.T) {
+	t.Parallel()
 	p := platform(t)
 	first := delivery(p, p.Required)
 	if _, _, err := p.Leads.Deliver(t.Context(), first); err != nil {

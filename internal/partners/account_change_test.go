@@ -45,6 +45,7 @@ func (o *partnerService) set(t *testing.T, a models.Account, c partners.AccountC
 }
 
 func TestSetAccount(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	first, second := o.account(t, p, "harbour-search"), o.account(t, p, "harbour-social")
@@ -91,6 +92,7 @@ func TestSetAccount(t *testing.T) {
 }
 
 func TestMakeDefault(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	first, second := o.account(t, p, "first"), o.account(t, p, "second")
@@ -134,6 +136,7 @@ func TestMakeDefault(t *testing.T) {
 }
 
 func TestConcurrentDefaultChangesLeaveOneDefault(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.account(t, p, "first")
@@ -158,6 +161,7 @@ func TestConcurrentDefaultChangesLeaveOneDefault(t *testing.T) {
 }
 
 func TestFindAccount(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	a := o.account(t, p, "harbour-search")

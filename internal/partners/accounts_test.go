@@ -18,6 +18,7 @@ import (
 )
 
 func TestCreateAccount(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, n := range []partners.NewAccount{
@@ -52,6 +53,7 @@ func TestCreateAccount(t *testing.T) {
 }
 
 func TestCreateAccountRejects(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.account(t, p, "Harbour-Search")
@@ -92,6 +94,7 @@ func TestCreateAccountRejects(t *testing.T) {
 // The first standard account replaces a sandbox account as the default. Later sandbox accounts do
 // not change the default (decision 25).
 func TestSandboxIsDefaultUntilAStandardAccountIsCreated(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, step := range []struct {
@@ -122,6 +125,7 @@ func TestSandboxIsDefaultUntilAStandardAccountIsCreated(t *testing.T) {
 // Concurrent calls wait for the lock on the partner's row and then see the new default account, so
 // none of them fails or creates a second default.
 func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	holder := testkit.Connect(t, o.db.RootURL)
@@ -166,6 +170,7 @@ func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 
 // Errors from the database must not contain values from the statement.
 func TestDatabaseErrorsAreTranslated(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Close()

@@ -87,6 +87,7 @@ func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bo
 // Caps count the leads delivered in a UTC day according to the service's clock, excluding sandbox
 // leads.
 func TestCapsCountLeadsOfTheDay(t *testing.T) {
+	t.Parallel()
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
 	midnight := testkit.StartTime().Truncate(24 * time.Hour)
@@ -126,6 +127,7 @@ func TestCapsCountLeadsOfTheDay(t *testing.T) {
 // While the database is down, the last count applies until the end of its day. Counting resumes
 // when the database is back.
 func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
 	testkit.NewDatabaseURLs(t) // starts the goroutines that all tests share
 	before := goleak.IgnoreCurrent()
 	t.Run("", func(t *testing.T) {
@@ -169,6 +171,7 @@ func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
 
 // A database that neither answers nor closes the connection must not block counting.
 func TestCountTimesOutOnAnUnresponsiveDatabase(t *testing.T) {
+	t.Parallel()
 	c := openCaps(t, testkit.NewDatabase(t))
 	synctest.Test(t, func(t *testing.T) {
 		pool := unresponsivePool(t)

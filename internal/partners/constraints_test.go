@@ -14,6 +14,7 @@ func TestConstraintsMatchTheSchema(t *testing.T) { testkit.CheckConstraints(t, p
 
 // Violations of the schema's constraints cause the same errors as the service's checks.
 func TestConstraintErrors(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	exec := func(sql string, args ...any) error {
 		_, err := d.Pool.Exec(t.Context(), sql, args...)

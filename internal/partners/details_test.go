@@ -55,6 +55,7 @@ func errorFields(err error) (out []string) {
 }
 
 func TestSetDetails(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.clock.Advance(time.Hour)
@@ -105,6 +106,7 @@ func TestSetDetails(t *testing.T) {
 // The audit log contains only the changed fields, without the contacts' email addresses and phone
 // numbers.
 func TestDetailsInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	d := partners.Details{Name: p.Name, Notes: "new"}
@@ -143,6 +145,7 @@ func TestDetailsInTheAuditLog(t *testing.T) {
 }
 
 func TestSetDetailsReportsAllProblems(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	long := strings.Repeat("é", 201)
@@ -198,6 +201,7 @@ func TestSetDetailsReportsAllProblems(t *testing.T) {
 }
 
 func TestConcurrentSetDetails(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	errs := atOnce(4, func(i int) error {
@@ -214,6 +218,7 @@ func TestConcurrentSetDetails(t *testing.T) {
 }
 
 func TestContactsIgnoresUnreadableColumn(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]int{"": 0, "[]": 0, "{}": 0, `[{"name":"Ann","fax":1}]`: 1, `[1]`: 0} {
 		if got := partners.Contacts(models.Partner{Contacts: text}); len(got) != want {
 			t.Errorf("%s: %+v", text, got)
@@ -222,6 +227,7 @@ func TestContactsIgnoresUnreadableColumn(t *testing.T) {
 }
 
 func TestSetStatusAtAVersion(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	wantError(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved),
@@ -247,6 +253,7 @@ func TestSetStatusAtAVersion(t *testing.T) {
 }
 
 func TestSetSigning(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	wantError(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true),

@@ -16,6 +16,7 @@ import (
 )
 
 func TestDiagnoseSignature(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partner(t, "meadow-media")
 	p.Status = models.PartnerApproved
@@ -80,6 +81,7 @@ func TestDiagnoseSignature(t *testing.T) {
 
 // Pasting changes line breaks, so there are several bodies. The audit log contains one event for all.
 func TestDiagnoseSignatureFindsTheSignedBody(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partnerWithAccounts(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), scope.System, p, "")

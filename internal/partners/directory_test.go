@@ -28,6 +28,7 @@ func (o *partnerService) approve(t *testing.T, p models.Partner) {
 }
 
 func TestDirectoryLookups(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, pending := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	first, second := o.account(t, p, "Harbour-Search"), o.account(t, p, "harbour-social")
@@ -62,6 +63,7 @@ func TestDirectoryLookups(t *testing.T) {
 
 // Only approved partners with a slot can use the shared base URL.
 func TestDirectoryShared(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	for _, slug := range []string{"approved", "pending", "suspended"} {
 		p := o.partner(t, slug)
@@ -95,6 +97,7 @@ func TestDirectoryShared(t *testing.T) {
 }
 
 func TestAccountIsActiveWithItsPartner(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	a := o.account(t, p, "harbour-search")
@@ -112,6 +115,7 @@ func TestAccountIsActiveWithItsPartner(t *testing.T) {
 
 // The effective mode is the account's, or else the partner's, or else the platform's (decision 14).
 func TestSigningModes(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
 	for i, ofPartner := range append([]models.SigningMode{models.SigningDefault}, every...) {
@@ -157,6 +161,7 @@ func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim
 // A secret is recognised for 30 days after it has expired or was revoked. A revoked secret is never valid
 // again, even on a node whose clock is behind.
 func TestEndedSecrets(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	expired, revoked, valid := o.newSecret(t, p, "expired"), o.newSecret(t, p, "revoked"), o.newSecret(t, p, "valid")
@@ -202,6 +207,7 @@ func (o *partnerService) newSecret(t *testing.T, p models.Partner, label string)
 }
 
 func TestSecretValidity(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	old, err := o.CreateSecret(t.Context(), scope.System, p, "old")
@@ -253,6 +259,7 @@ func TestSecretValidity(t *testing.T) {
 }
 
 func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
@@ -277,6 +284,7 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestPrices(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	for slug, c := range map[string]struct {
 		adjustment int
@@ -300,6 +308,7 @@ func TestPrices(t *testing.T) {
 }
 
 func TestExclusionCovers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		e    pricingrules.PartnerExclusion
 		want bool
@@ -322,6 +331,7 @@ func TestExclusionCovers(t *testing.T) {
 
 // A row that cannot be read affects only its partner. Other partners are still loaded.
 func TestUnreadableRows(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	lost, err := o.CreateSecret(t.Context(), scope.System, broken, "")
@@ -365,6 +375,7 @@ func unreadable(t *testing.T, d *partners.Directory, secrets, prices []string) {
 // LoadDirectory reads one snapshot, so that it finds each account's partner even while rows are
 // being added.
 func TestDirectoryIsConsistent(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -52,6 +52,7 @@ func (o *partnerService) partnerWithAccounts(t *testing.T, slug string) models.P
 }
 
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
 	if _, ok, err := o.Link(t.Context(), everyPartner, p); ok || err != nil {
@@ -90,6 +91,7 @@ func TestLinks(t *testing.T) {
 // ByLink returns the partner's own agreement, the leads that count towards its cap, and its secrets that have
 // an expiry, but nothing of other partners.
 func TestByLinkReturnsTheAgreement(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
 	mine, theirs := o.link(t, p), o.link(t, other)
@@ -131,6 +133,7 @@ func TestByLinkReturnsTheAgreement(t *testing.T) {
 
 // Malformed tokens are rejected even if the database is closed.
 func TestMalformedTokensNeedNoQuery(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	token := o.link(t, o.partnerWithAccounts(t, "harbour-leads"))
 	o.db.Close()
@@ -157,6 +160,7 @@ func TestMalformedTokensNeedNoQuery(t *testing.T) {
 }
 
 func TestLinksRespectTheScope(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
 	token := o.link(t, p)
@@ -177,6 +181,7 @@ func TestLinksRespectTheScope(t *testing.T) {
 }
 
 func TestConcurrentNewLinks(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partnerWithAccounts(t, "harbour-leads")
 	const n = 8
@@ -201,6 +206,7 @@ func TestConcurrentNewLinks(t *testing.T) {
 
 // The audit log records links without their tokens.
 func TestLinksInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partnerWithAccounts(t, "harbour-leads")
 	tokens := []string{o.link(t, p), o.link(t, p)}
@@ -231,6 +237,7 @@ func TestLinksInTheAuditLog(t *testing.T) {
 }
 
 func TestEffectiveMode(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ account, partner, want models.SigningMode }{
 		{models.SigningInherit, models.SigningDefault, models.SigningRequired},
 		{models.SigningInherit, models.SigningOff, models.SigningOff},
@@ -244,6 +251,7 @@ func TestEffectiveMode(t *testing.T) {
 }
 
 func TestByLinkTimesOutIfTheNetworkFails(t *testing.T) {
+	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
 	o := partners.NewService(db.DB, testkit.PlatformKeys(t, 1), nil)
 	proxy.Down()

@@ -12,6 +12,7 @@ import (
 
 // Errors describe the invalid character, because it can be invisible or look like a valid one.
 func TestErrorsDescribeTheInvalidCharacter(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	for text, want := range map[string]string{
@@ -44,6 +45,7 @@ func TestErrorsDescribeTheInvalidCharacter(t *testing.T) {
 }
 
 func TestSlugOf(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"Copper Sons!": "copper-sons", "  Plömber & Söhne  GmbH ": "plomber-sohne-gmbh", "A--b_c.d": "a-b-c-d", "ＦＵＬＬ 1": "full-1",
 		"O'Brien": "o-brien", "Сова": "", "!": "", "": "", strings.Repeat("ab ", 30): strings.Repeat("ab-", 21)[:62],
@@ -56,6 +58,7 @@ func TestSlugOf(t *testing.T) {
 
 // All problems are reported at once, including conflicts with existing rows.
 func TestCreateReportsAllProblems(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	o.account(t, p, "meadow-1")
@@ -72,6 +75,7 @@ func TestCreateReportsAllProblems(t *testing.T) {
 
 // If several names that look alike are created concurrently, only one succeeds.
 func TestConcurrentLookAlikes(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	slugs := []string{"oil-1", "0il-l", "o1l-i", "0l1-1"}
 	errs := atOnce(len(slugs), func(i int) error {

@@ -68,6 +68,7 @@ func (p plan) work() (rows float64, tables []string) {
 }
 
 func TestPageOfManyPartners(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	d.Exec(t, fillMany)
 	sent := &statements{Interface: logger.Discard}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, err := o.Create(t.Context(), partners.NewPartner{
 		Slug:      " harbour-leads ",
@@ -46,6 +47,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateRejects(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	o.partner(t, "harbour-leads")
 	for _, c := range []struct {
@@ -101,6 +103,7 @@ func TestCreateRejects(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	text := id.Format(id.Partner, p.ID)
@@ -128,6 +131,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	second, first := o.partner(t, "meadow-media"), o.partner(t, "harbour-leads")
 	o.account(t, first, "harbour-search")
@@ -171,6 +175,7 @@ func TestList(t *testing.T) {
 }
 
 func TestSetStatus(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	find := func() models.Partner {
@@ -201,6 +206,7 @@ func TestSetStatus(t *testing.T) {
 
 // ByIDs returns the partners in the scope. It includes the platform partner if the scope is unlimited.
 func TestByIDs(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	var ids []uuid.UUID
 	for _, slug := range []string{"harbour-leads", "meadow-media", "zeta"} {

@@ -27,6 +27,7 @@ func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 
 // If the policy requires approval, a change takes effect only after another user approves it.
 func TestPriceProposal(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	ann, bob := o.staff(t, "ann@example.com"), o.staff(t, "bob@example.com")
@@ -105,6 +106,7 @@ func TestPriceProposal(t *testing.T) {
 
 // If several users decide on a proposal concurrently, only one decision succeeds.
 func TestPriceProposalIsDecidedOnce(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	ann := o.staff(t, "ann@example.com")

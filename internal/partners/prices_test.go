@@ -39,6 +39,7 @@ func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.Prici
 
 // SetPricing writes the pricing and an audit event. The directory contains the new pricing.
 func TestSetPricing(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
@@ -108,6 +109,7 @@ func TestSetPricing(t *testing.T) {
 // AgreedAt is set when a partner without pricing gets pricing. Later changes keep it. Pricing that is
 // removed and added again gets a new AgreedAt (decision 5).
 func TestAgreedAt(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	began := o.clock.Now()
@@ -149,6 +151,7 @@ func TestAgreedAt(t *testing.T) {
 
 // AdjustmentsAt returns the adjustment at the time of a quote. Near a change, it also returns the other one.
 func TestAdjustmentsAt(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	began := o.clock.Now()
@@ -183,6 +186,7 @@ func TestAdjustmentsAt(t *testing.T) {
 
 // All problems are reported at once, with the line number of each exclusion.
 func TestSetPricingReportsAllProblems(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	err := o.SetPricing(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
@@ -236,6 +240,7 @@ func TestSetPricingReportsAllProblems(t *testing.T) {
 
 // If several concurrent changes pass the same version, one succeeds and the others get a conflict.
 func TestConcurrentSetPricing(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	for version := range 3 { // at version 0 there is no row to lock
@@ -262,6 +267,7 @@ func TestConcurrentSetPricing(t *testing.T) {
 
 // If the exclusions cannot be read, everything is excluded until they are set again.
 func TestUnreadableExclusions(t *testing.T) {
+	t.Parallel()
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Exec(t,
@@ -283,6 +289,7 @@ func TestUnreadableExclusions(t *testing.T) {
 
 // Like caps, LeadsToday counts the leads of the current UTC day, excluding sandbox leads.
 func TestLeadsToday(t *testing.T) {
+	t.Parallel()
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")
 	midnight := testkit.StartTime().Truncate(24 * time.Hour)

@@ -31,6 +31,7 @@ func (o *partnerService) signs(t *testing.T, p models.Partner, plain string) boo
 // Reseal reseals all secrets with the first key and changes nothing else. It reports secrets that no
 // key can decrypt.
 func TestReseal(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plain []string
@@ -127,6 +128,7 @@ func same(a, b models.SigningSecret) bool {
 // Two reseals run concurrently while secrets are revoked. Each secret is resealed once, and revoked
 // secrets stay revoked.
 func TestConcurrentReseal(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made := [30]partners.CreatedSecret{}

@@ -41,6 +41,7 @@ func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uui
 }
 
 func TestExpireSecret(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	s := o.secret(t, p, "first")
@@ -95,6 +96,7 @@ func TestExpireSecret(t *testing.T) {
 }
 
 func TestStateOf(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	before, after := now.Add(-time.Microsecond), now.Add(time.Microsecond)
 	for _, c := range []struct {
@@ -115,6 +117,7 @@ func TestStateOf(t *testing.T) {
 }
 
 func TestLastActive(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	last := func(s models.SigningSecret, want bool) {
@@ -138,6 +141,7 @@ func TestLastActive(t *testing.T) {
 }
 
 func TestSecretsRecordTheirCreator(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	by := o.By(audit.Actor{Name: "jo@example.org"})
@@ -165,6 +169,7 @@ func TestSecretsRecordTheirCreator(t *testing.T) {
 
 // Concurrent rotations without an overlap would expire each other's new secrets, so only one succeeds.
 func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.secret(t, p, "first")
@@ -192,6 +197,7 @@ func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 
 // Staff see who revoked a secret, set its expiry or rotated it.
 func TestSecretEnd(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	as := func(name string) *partners.Service {

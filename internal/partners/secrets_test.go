@@ -51,6 +51,7 @@ func TestGeneratedSecrets(t *testing.T) {
 }
 
 func TestCreateSecret(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
@@ -84,6 +85,7 @@ func TestCreateSecret(t *testing.T) {
 const strongSecret = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
 
 func TestImportSecret(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for _, c := range []struct {
@@ -125,6 +127,7 @@ func TestImportSecret(t *testing.T) {
 
 // A secret must belong to only one partner, because a signature identifies the partner.
 func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	secret, err := o.CreateSecret(t.Context(), scope.System, p, "")
@@ -169,6 +172,7 @@ func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 }
 
 func TestRotateSecret(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	first, err := o.CreateSecret(t.Context(), scope.System, p, "first")
@@ -224,6 +228,7 @@ func TestRotateSecret(t *testing.T) {
 }
 
 func TestConcurrentRotations(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	if _, err := o.CreateSecret(t.Context(), scope.System, p, ""); err != nil {
@@ -246,6 +251,7 @@ func TestConcurrentRotations(t *testing.T) {
 // A service whose platform keys differ from the nodes' keys cannot create secrets, because no node
 // could decrypt them.
 func TestForeignPlatformKeysAreRejected(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
@@ -278,6 +284,7 @@ func TestForeignPlatformKeysAreRejected(t *testing.T) {
 }
 
 func TestRevokeAndFindSecret(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	made, err := o.CreateSecret(t.Context(), scope.System, p, "")
@@ -313,6 +320,7 @@ func TestRevokeAndFindSecret(t *testing.T) {
 
 // No table contains a secret in plain text, hex or base64.
 func TestSecretsAreNotStoredInPlainText(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plains []string

@@ -13,6 +13,7 @@ import (
 // At most MaxSharedBaseURL partners can use the shared base URL, even if partners are created
 // concurrently (decision 13).
 func TestSharedBaseURLSlots(t *testing.T) {
+	t.Parallel()
 	o := newPartnerService(t)
 	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedBaseURL: true}); err != nil {
 		t.Fatal(err)

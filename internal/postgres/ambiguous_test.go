@@ -19,6 +19,7 @@ import (
 )
 
 func TestAmbiguousBySQLSTATE(t *testing.T) {
+	t.Parallel()
 	for state, want := range map[string]bool{
 		"57014": true,
 		"57P01": true,
@@ -44,6 +45,7 @@ func TestAmbiguousBySQLSTATE(t *testing.T) {
 }
 
 func TestAmbiguousWithoutServerError(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		err  error
 		want bool
@@ -63,6 +65,7 @@ func TestAmbiguousWithoutServerError(t *testing.T) {
 
 // The test interrupts statements on a real server.
 func TestAmbiguousWithServer(t *testing.T) {
+	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	exec := func(ctx context.Context, sql string, args ...any) error {
 		_, err := d.Pool.Exec(ctx, sql, args...)

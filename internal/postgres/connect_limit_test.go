@@ -89,6 +89,7 @@ func TestWaitingForSlotTakesNoTimeToConnect(t *testing.T) {
 
 // The result of a lost commit is read on a connection that does not belong to the pool.
 func TestConnectionOutsideThePool(t *testing.T) {
+	t.Parallel()
 	db := testkit.Open(t, testkit.NewDatabaseURLs(t).AppURL)
 	conn, err := pgx.ConnectConfig(t.Context(), db.Pool.Config().ConnConfig.Copy())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 // Each address has its own slots. A request to cancel a statement takes none, and a connection that is established or
 // closed gives its slot back.
 func TestSlotsOfConnections(t *testing.T) {
+	t.Parallel()
 	p := &primaries{slots: map[string]chan struct{}{}, open: map[*link]Timeline{}}
 	type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 	dial := func(context.Context, string, string) (net.Conn, error) {

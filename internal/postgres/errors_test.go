@@ -37,6 +37,7 @@ func every(err error) string {
 // Translate removes the statement and its values from all errors of Postgres, the driver and
 // GORM.
 func TestTranslateLeaksNothing(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	partner := addPartner(t, d.DB, canary)
 	gormExec := func(sql string, args ...any) error { return d.Gorm.WithContext(t.Context()).Exec(sql, args...).Error }
@@ -98,6 +99,7 @@ func connectTo(t *testing.T, url string) error {
 // A violation returns the error for its constraint, in a single statement and in a transaction.
 // Other errors are not replaced.
 func TestConstraintsTranslate(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	addPartner(t, d.DB, "a-partner")
 	taken := apperr.New(apperr.Conflict, "taken", "Choose another slug.")
@@ -149,6 +151,7 @@ func TestConstraintsTranslate(t *testing.T) {
 // A violation for which no error is defined is a bug in the service. It keeps its SQLSTATE, table
 // and constraint for the log.
 func TestTranslateKeepsDetailsForLog(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	_, err := d.Pool.Exec(t.Context(), insertAccount, uuid.New(), "an-account", "An account", true)
 	err = postgres.Translate(err)
@@ -163,6 +166,7 @@ func TestTranslateKeepsDetailsForLog(t *testing.T) {
 
 // An error about a lock explains what to do.
 func TestLockTimeoutIsExplained(t *testing.T) {
+	t.Parallel()
 	const bare = "database: SQLSTATE 55P03"
 	if err := postgres.Translate(&pgconn.PgError{Code: "55P03"}); !strings.HasPrefix(err.Error(), bare+": ") {
 		t.Errorf("got %v, want %s and what to do", err, bare)
@@ -170,6 +174,7 @@ func TestLockTimeoutIsExplained(t *testing.T) {
 }
 
 func TestTranslateKeepsKnownErrors(t *testing.T) {
+	t.Parallel()
 	if err := postgres.Translate(nil); err != nil {
 		t.Errorf("Translate(nil) = %v", err)
 	}
@@ -192,6 +197,7 @@ func TestTranslateKeepsKnownErrors(t *testing.T) {
 }
 
 func TestTemporary(t *testing.T) {
+	t.Parallel()
 	for state, want := range map[string]bool{
 		"08006": true,
 		"53100": true,
@@ -226,6 +232,7 @@ func TestTemporary(t *testing.T) {
 // IsInvalidData returns true only for errors that a statement's values cause. A statement with
 // other values can succeed after such an error, but may fail after other errors.
 func TestRejected(t *testing.T) {
+	t.Parallel()
 	for state, want := range map[string]bool{
 		"23505": true, "23514": true, "23502": true, "22001": true, "22021": true,
 		"42501": false, "42P01": false, "40001": false, "53100": false, "57014": false, "57P01": false, "P0001": false,

@@ -12,6 +12,7 @@ import (
 )
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	latest, err := migrations.Latest()
 	if err != nil {
@@ -36,6 +37,7 @@ func TestInspect(t *testing.T) {
 
 // Inspect detects every role that can bypass its grants.
 func TestInspectFindsTheOwner(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabaseURLs(t)
 	owns := func(url string) bool {
 		t.Helper()
@@ -67,6 +69,7 @@ func TestInspectFindsTheOwner(t *testing.T) {
 }
 
 func TestOutdatedSchema(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewEmptyDatabase(t)
 	db := openOwner(t, d)
 	owner, err := postgres.OpenOwner(d.OwnerURL, within)

@@ -16,6 +16,7 @@ import (
 
 // The first partition is for the day before, for requests around midnight.
 func TestPingPartitions(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	newYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	if err := d.EnsurePingPartitions(t.Context(), newYear, 2); err != nil {

@@ -15,6 +15,7 @@ import (
 
 // The service starts without its database, because pings do not need it.
 func TestOpenDoesNotConnect(t *testing.T) {
+	t.Parallel()
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:            "postgres://someone:secret@127.0.0.1:1/none",
 		ConnectTimeout: time.Second,
@@ -29,6 +30,7 @@ func TestOpenDoesNotConnect(t *testing.T) {
 }
 
 func TestInvalidURLIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"postgres://someone:" + canary + "@host:port/name", "://" + canary, "host=" + canary + " port=none"} {
 		_, err := postgres.Open(t.Context(), postgres.Options{URL: url})
 		if err == nil || strings.Contains(every(err), canary) ||
@@ -44,6 +46,7 @@ func TestInvalidURLIsNotRepeated(t *testing.T) {
 }
 
 func TestSessionSettings(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabaseURLs(t)
 	for _, c := range []struct{ url, application, name string }{
 		{d.AppURL, "", "pingpost"},
@@ -76,6 +79,7 @@ func TestSessionSettings(t *testing.T) {
 }
 
 func TestTransaction(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	const committed, rolledBack = models.PartnerSuspended, models.PartnerPending
 	change := func(tx *gorm.DB, to models.PartnerStatus) error {
@@ -116,6 +120,7 @@ func TestTransaction(t *testing.T) {
 
 // GORM must not log, because its messages contain the values of slow and failing statements.
 func TestGORMLogsNothing(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	out := captureOutput(t, func() {
 		if err := d.Gorm.Exec(`SELECT ? / 0`, canary).Error; err == nil {
@@ -131,6 +136,7 @@ func TestGORMLogsNothing(t *testing.T) {
 }
 
 func TestCloseClosesAllConnections(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabaseURLs(t)
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:            d.AppURL + "&application_name=to-be-closed",

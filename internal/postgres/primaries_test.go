@@ -43,6 +43,7 @@ func openWith(t *testing.T, url string, seen []postgres.Timeline) *postgres.DB {
 }
 
 func TestPoolStaysOnNewestPrimary(t *testing.T) {
+	t.Parallel()
 	old := testkit.NewServer(t)
 	was := old.NewDatabase(t)
 	standby := old.Standby(t)
@@ -121,6 +122,7 @@ func TestPoolStaysOnNewestPrimary(t *testing.T) {
 
 // A standby has no timeline of its own and may be used for reading.
 func TestReadinessSkipsStandby(t *testing.T) {
+	t.Parallel()
 	primary := testkit.NewServer(t)
 	primary.NewDatabase(t)
 	db := openWith(t, primary.Standby(t).URLs(t).AppURL, nil)

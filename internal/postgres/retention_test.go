@@ -12,6 +12,7 @@ const insertTraffic = `INSERT INTO traffic_minutes SELECT $1, gen_random_uuid(),
 	FROM generate_series(1, $2::int)`
 
 func TestDeleteTraffic(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	for _, minute := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
 		d.Exec(t, insertTraffic, minute, 1)
@@ -27,6 +28,7 @@ func TestDeleteTraffic(t *testing.T) {
 // Many counters are deleted in several statements. A counter that is locked by another node
 // does not delay the others.
 func TestDeleteTrafficInBatches(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	d.Exec(t, insertTraffic, began.Add(-time.Hour), 1)
 	d.Exec(t, insertTraffic, began.Add(-time.Minute), 12_000)
@@ -42,6 +44,7 @@ func TestDeleteTrafficInBatches(t *testing.T) {
 }
 
 func TestDeleteRequests(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	for _, at := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
 		d.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us)
@@ -56,6 +59,7 @@ func TestDeleteRequests(t *testing.T) {
 }
 
 func TestDeletePostDurations(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	for _, at := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
 		d.Exec(t, `INSERT INTO post_durations VALUES ($1, 12000)`, id.New(at))

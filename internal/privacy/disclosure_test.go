@@ -55,6 +55,7 @@ func (r rig) disclosure(t *testing.T, original string) privacy.Disclosure {
 }
 
 func TestDisclosures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var texts []string // oldest first
 	for i := range 5 {
@@ -140,6 +141,7 @@ func TestDisclosures(t *testing.T) {
 
 // More leads than a list counts use the text.
 func TestDisclosureOfManyLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.agree(t, r.Required, "I agree")
 	r.DB.Exec(t, `INSERT INTO disclosure_uses (lead_id, digest) SELECT gen_random_uuid(), digest FROM disclosures, generate_series(1, 100)`)
@@ -153,6 +155,7 @@ func TestDisclosureOfManyLeads(t *testing.T) {
 }
 
 func TestDisclosureCursor(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "x", "1", "1-", "1-ld_01JD3Z0000000000000000000A", "-1-ds_01JD3Z0000000000000000000A", "9223372036854775807-ds_01JD3Z0000000000000000000A"} {
 		if c, err := privacy.ParseDisclosureCursor(text); err == nil || !c.IsZero() {
 			t.Errorf("%q: got %+v, %v", text, c, err)
@@ -161,6 +164,7 @@ func TestDisclosureCursor(t *testing.T) {
 }
 
 func TestReplaceDisclosure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const original = "I, Canary Name, agree.\n\tAlways."
 	lead := r.agree(t, r.Required, original)
@@ -216,6 +220,7 @@ func TestReplaceDisclosure(t *testing.T) {
 }
 
 func TestReplaceDisclosureRejects(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.agree(t, r.Required, "I agree.\r\nAlways.")
 	d := r.disclosure(t, "I agree.\r\nAlways.")
@@ -253,6 +258,7 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 
 // The text of a lead under a legal hold is not replaced, unless it is standard.
 func TestReplaceDisclosureOfHeldLead(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.agree(t, r.ReportOnly, "I agree")
 	d := r.disclosure(t, "I agree")
@@ -282,6 +288,7 @@ func TestReplaceDisclosureOfHeldLead(t *testing.T) {
 // Of several replacements that are made at once, one succeeds. An erasure of the last lead at the same time
 // deletes the text.
 func TestConcurrentReplacementsAndErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i := range 4 {
 		original := fmt.Sprintf("Text %d", i)
@@ -319,6 +326,7 @@ func TestConcurrentReplacementsAndErasure(t *testing.T) {
 }
 
 func TestExportShowsReplacedDisclosure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.agree(t, r.Required, "I, Ann, agree.")
 	d := r.disclosure(t, "I, Ann, agree.")

@@ -35,6 +35,7 @@ func (r rig) checkDisclosures(t *testing.T) {
 
 // Posts use texts that erasures delete at the same time.
 func TestDisclosuresBesideErasures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const rounds, posts = 8, 12
 	for round := range rounds {
@@ -99,6 +100,7 @@ func (r rig) eraseAtOnce(t *testing.T, all []uuid.UUID) {
 }
 
 func TestLastLeadsOfDisclosureAreErasedAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for range 10 {
 		var all []uuid.UUID
@@ -138,6 +140,7 @@ func (r rig) awaitWaiting(t *testing.T, n int) {
 
 // A lead is erased while a post uses the same text but is not committed yet.
 func TestErasureWaitsForPostWithSameDisclosure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, send := r.agreed(t, 1, "I agree"), r.newPost(t, "I agree", `"contact":{"email":"person2@example.com"}`)
 	resume := r.pauseAfter(t, `INSERT ON lead_events`)
@@ -160,6 +163,7 @@ func TestErasureWaitsForPostWithSameDisclosure(t *testing.T) {
 
 // A post uses a text that is being deleted with the last lead that used it.
 func TestPostWaitsForErasureWithSameDisclosure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, send := r.agreed(t, 1, "I agree"), r.newPost(t, "I agree", `"contact":{"email":"person2@example.com"}`)
 	resume := r.pauseAfter(t, `DELETE ON disclosures`)
@@ -183,6 +187,7 @@ func TestPostWaitsForErasureWithSameDisclosure(t *testing.T) {
 // The last two leads that use a text are deleted at the same time: one is erased, and the other is a
 // sandbox lead.
 func TestLastSandboxLeadOfDisclosure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, sandbox := r.agreed(t, 1, "I agree"), r.agreed(t, 2, "I agree")
 	root := testkit.Connect(t, r.DB.RootURL)
@@ -210,6 +215,7 @@ func TestLastSandboxLeadOfDisclosure(t *testing.T) {
 }
 
 func TestStandardDisclosureStays(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var all []uuid.UUID
 	for i := range 20 {
@@ -225,6 +231,7 @@ func TestStandardDisclosureStays(t *testing.T) {
 
 // Leads are posted and erased, and texts become standard, in random order.
 func TestDisclosuresInAnyOrder(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var there []uuid.UUID

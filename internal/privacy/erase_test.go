@@ -112,6 +112,7 @@ func (r rig) addNotes(t *testing.T, lead uuid.UUID) {
 const ledgerRows = `SELECT string_agg(e::text, '; ' ORDER BY id) FROM ledger_entries e`
 
 func TestEraseDeletesPersonalData(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	other := r.deliver(t, contact)
 	lead, again := r.post(t, contact)
@@ -177,6 +178,7 @@ func TestEraseDeletesPersonalData(t *testing.T) {
 }
 
 func TestEraseRejects(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	for name, tt := range map[string]struct {
@@ -207,6 +209,7 @@ func TestEraseRejects(t *testing.T) {
 // The pending entry is committed first, then the journal is written, then the lead is erased. Whatever
 // happens in between, the erasure is finished later.
 func TestErasureIsFinishedLater(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func(*brokenJournal, bool){
 		"journal's disk is full":           func(b *brokenJournal, on bool) { b.full.Store(on) },
 		"killed after writing the journal": func(b *brokenJournal, on bool) { b.killed.Store(on) },
@@ -245,6 +248,7 @@ func TestErasureIsFinishedLater(t *testing.T) {
 
 // Nodes erase the same and different leads at once, beside a key rotation and reveals.
 func TestConcurrentErasures(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const n = 6
 	wrappers := vaultWrappers(t) // reveals can decrypt leads before and after the rotation of their keys
@@ -305,6 +309,7 @@ func vaultWrappers(t *testing.T) *envelope.Wrappers {
 
 // A journal of another platform erases nothing.
 func TestJournalOfAnotherPlatform(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	r.writeEntry(t, r.Platform.Keys.JournalKeys()[0], journal.Entry{
@@ -320,6 +325,7 @@ func TestJournalOfAnotherPlatform(t *testing.T) {
 
 // If only some tables were restored from a backup, the entries match, but the leads are back.
 func TestReplayErasesRestoredTables(t *testing.T) {
+	t.Parallel()
 	for name, tables := range map[string][]string{"keys": {"lead_keys"}, "disclosure texts": {"disclosures", "disclosure_uses"}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -354,6 +360,7 @@ func TestReplayErasesRestoredTables(t *testing.T) {
 
 // A receipt in the database that says something else than the journal is detected.
 func TestVerifyComparesReceipts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var all []uuid.UUID
 	for range 2 {
@@ -407,6 +414,7 @@ func TestVerifyComparesReceipts(t *testing.T) {
 
 // If the journal is missing, empty, changed or of another platform, no personal data can be read.
 func TestUnusableJournalClosesReveals(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		damage func(t *testing.T, folder string)
 		want   string
@@ -454,6 +462,7 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 
 // The service can only erase leads that are in a journal entry.
 func TestServiceErasesOnlyThroughEntries(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	app := testkit.Connect(t, r.DB.AppURL)
@@ -491,6 +500,7 @@ func TestServiceErasesOnlyThroughEntries(t *testing.T) {
 }
 
 func TestErasuresLists(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var all []uuid.UUID
 	for range 3 {

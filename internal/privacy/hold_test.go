@@ -29,6 +29,7 @@ func place(t *testing.T, s *privacy.Service, lead uuid.UUID, person bool) models
 }
 
 func TestLegalHoldOnLead(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 20, nil, nil)).By(r.user)
 	run(t, s, nil)
@@ -75,6 +76,7 @@ func TestLegalHoldOnLead(t *testing.T) {
 }
 
 func TestLegalHoldOnPerson(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 10, nil, nil)).By(r.user)
 	run(t, s, nil)
@@ -106,6 +108,7 @@ func TestLegalHoldOnPerson(t *testing.T) {
 }
 
 func TestPlaceHoldRejects(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, erased := r.deliver(t, contact), r.deliver(t, contact)
 	if _, err := r.erase(t, erased); err != nil {
@@ -145,6 +148,7 @@ func TestPlaceHoldRejects(t *testing.T) {
 
 // A hold and an erasure at the same time exclude each other.
 func TestConcurrentHoldAndErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var wg sync.WaitGroup
 	for i := range 6 {
@@ -169,6 +173,7 @@ func TestConcurrentHoldAndErasure(t *testing.T) {
 
 // With new platform keys, nothing is erased until the digests of the holds have been computed again.
 func TestLegalHoldsSurvivePlatformKeyRotation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	before := r.retaining(privacy.Retention{}).By(r.user)
 	held, person, other := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com")

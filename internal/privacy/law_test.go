@@ -68,6 +68,7 @@ func TestGroundsByLaw(t *testing.T) {
 
 // Each ground can be stored, and only the law and kind for which it is listed can use it.
 func TestRejectionsByLaw(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)
@@ -102,6 +103,7 @@ func TestRejectionsByLaw(t *testing.T) {
 // Staff fulfil most kinds of requests outside the platform, and describe what they did. An objection or a
 // withdrawal of consent can also be answered by erasing the data.
 func TestRequestsThatStaffFulfil(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	for _, kind := range privacy.RequestKinds {
@@ -152,6 +154,7 @@ func TestRequestsThatStaffFulfil(t *testing.T) {
 
 // An authority sets the deadline of a complaint, and can extend it more than once.
 func TestComplaint(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	created, err := r.CreateRequest(ctx, privacy.NewRequest{Kind: models.RequestComplaint, Reference: "DPA 12/2026", ReceivedOn: r.day(0), DueOn: r.day(14)})
@@ -174,6 +177,7 @@ func TestComplaint(t *testing.T) {
 
 // Opt-outs and withdrawals of consent cannot be extended.
 func TestRequestsWithoutExtension(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	for law, kind := range map[models.PrivacyLaw]models.PrivacyRequestKind{
@@ -191,6 +195,7 @@ func TestRequestsWithoutExtension(t *testing.T) {
 
 // The letters depend on the state of the request, and are not stored.
 func TestLettersByState(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)

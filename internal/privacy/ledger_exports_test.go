@@ -41,6 +41,7 @@ func (r rig) addLedgerExport(t *testing.T, f payouts.Filter, partners []uuid.UUI
 // TestErasureKeepsUnrelatedLedgerExports checks that an erasure deletes only the prepared exports of the
 // ledger that can contain a text about the lead: a note on an entry, or the partner's reference and subId.
 func TestErasureKeepsUnrelatedLedgerExports(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare  func(r rig, t *testing.T, lead uuid.UUID)
 		accruals bool // whether the accrual contains a text
@@ -150,6 +151,7 @@ func (r rig) prepareExports(t *testing.T) (request func() (await func() string))
 
 // A ledger export does not contain a text that was redacted or erased while the export was written.
 func TestTextIsRemovedWhileLedgerExportIsWritten(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(r rig, t *testing.T, lead uuid.UUID) (remove func() error)
 		paused  string // what the export does when the text is removed

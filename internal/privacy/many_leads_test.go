@@ -96,6 +96,7 @@ const maxExportHeap = 48 << 20
 
 // A person's leads are found, exported and erased, even if there are very many of them.
 func TestPersonWithManyLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	n := *manyLeads
 	r.seal(t, r.deliver(t, contact), n-1)
@@ -176,6 +177,7 @@ func (w *limitedWrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelo
 
 // If the keys become unavailable during an export, no part of it is left, and it can be repeated.
 func TestExportStopsWithoutKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	const n, batches = 1500, 4 // two for each of the files in the archive
 	r.seal(t, r.deliver(t, contact), n-1)

@@ -52,6 +52,7 @@ func (r rig) addResolution(t *testing.T, note string) string {
 // TestRedactNote checks that the text of a note is gone, from the decision about a return and from prepared exports
 // too, and that the ledger does not change.
 func TestRedactNote(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)
@@ -152,6 +153,7 @@ func TestRedactNote(t *testing.T) {
 // TestFindNotesIsLimitedAndRecorded checks that a search of the notes counts like other searches for consumers, and that
 // the audit log does not contain the text.
 func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.addEntry(t, models.EntryAdjustment, "ad_1", "refund for Canary", nil)
@@ -189,6 +191,7 @@ func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
 // TestRedactTextsOutsideLedger checks that the evidence of returns, the reasons for rejecting them, and notes on findings
 // without a lead are found and redacted like notes in the ledger.
 func TestRedactTextsOutsideLedger(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead, openLead := r.deliver(t, contact), r.deliver(t, otherContact)
@@ -265,6 +268,7 @@ func TestRedactTextsOutsideLedger(t *testing.T) {
 // TestRedactionDeletesConsumerExports checks that prepared exports for consumers do not contain a redacted text, even if
 // it was redacted while the export was written.
 func TestRedactionDeletesConsumerExports(t *testing.T) {
+	t.Parallel()
 	for name, add := range map[string]func(r rig, t *testing.T, lead uuid.UUID) (note string){
 		"rejected return": func(r rig, t *testing.T, lead uuid.UUID) string {
 			return r.addReturn(t, lead, models.ReturnRejected, "canary's wife answered", "canary")
@@ -325,6 +329,7 @@ func TestRedactionDeletesConsumerExports(t *testing.T) {
 
 // TestNotesArePaged checks the order and the pages of notes from all sources, including notes with the same time.
 func TestNotesArePaged(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	var want []string

@@ -68,6 +68,7 @@ func stranger() ed25519.PrivateKey {
 // A user who can write to the journal, but has neither the database nor a platform key, can close personal data,
 // but cannot erase anything. The error names the file.
 func TestForgedEntriesEraseNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	erased, lead := r.deliver(t, contact), r.deliver(t, contact)
 	receipt, err := r.erase(t, erased)
@@ -123,6 +124,7 @@ func TestForgedEntriesEraseNothing(t *testing.T) {
 // The entries after a backup are replayed if their keys were changed twice since. The restored database does not
 // know these keys.
 func TestReplayFollowsChangesOfKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	first, second, third := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, contact)
 	fourth := r.deliver(t, contact)
@@ -189,6 +191,7 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 // A backup from before the first erasure contains no key. The configured fingerprint, or a platform key, shows
 // that the journal is the platform's.
 func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	empty := r.backUpAndRestore(t)
@@ -237,6 +240,7 @@ func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
 // The first entry is signed with the key whose fingerprint is configured, if the platform key has been replaced
 // before the first erasure.
 func TestFirstEntryHasConfiguredKey(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	settings := privacy.Settings{JournalFingerprint: journal.Fingerprint(testkit.PlatformKeys(t, 1).JournalKeys()[0].Public().(ed25519.PublicKey))}
 	erasure := privacy.Erasure{Lead: r.deliver(t, contact), Reason: models.EraseForLegal}
@@ -255,6 +259,7 @@ func TestFirstEntryHasConfiguredKey(t *testing.T) {
 // A legal hold that was released after the backup is active again in the restored database. The user decides
 // whether the lead is erased.
 func TestReplayAsksAboutLegalHolds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	held, other := r.deliver(t, contact), r.deliver(t, contact)
 	hold, err := r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: held, Reason: "case 7"})
@@ -302,6 +307,7 @@ func TestReplayAsksAboutLegalHolds(t *testing.T) {
 // If a legal hold may have unknown leads, because a platform key was replaced, the user is asked about all leads.
 // Otherwise the hold could keep personal data closed for ever.
 func TestReplayAsksAboutUnknownHolds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	held, erased := r.deliver(t, contact), r.deliver(t, `"contact":{"email":"other@example.com"}`)
 	_, err := r.PlaceHold(t.Context(), scope.System, privacy.NewHold{Lead: held, Person: true, Reason: "case 7"})
@@ -347,6 +353,7 @@ func (c *countingJournal) delay() (release func()) {
 // Many pages at once cost one check of the journal, which is repeated after a few seconds. If it fails, data is
 // closed, but only for these seconds.
 func TestCheckReadable(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	j := &countingJournal{Store: r.journal}
 	s := newService(r.DB, r.Platform, j)

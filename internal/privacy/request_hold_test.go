@@ -44,6 +44,7 @@ func (r rig) heldLeads(t *testing.T, request uuid.UUID) int {
 }
 
 func TestErasureRequestWithLegalHold(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	erased, held, persons, free := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "GB", "b@example.com"), r.deliverIn(t, "GB", "c@example.com")
@@ -107,6 +108,7 @@ func TestErasureRequestWithLegalHold(t *testing.T) {
 
 // With new platform keys, holds may not apply to all of a person's leads, so nothing is erased.
 func TestErasureRequestDuringKeyRotation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	place(t, r.Service, r.deliverIn(t, "GB", "a@example.com"), true)
 	request := r.requestFor(t, models.RequestErasure, r.deliverIn(t, "GB", "b@example.com"))
@@ -118,6 +120,7 @@ func TestErasureRequestDuringKeyRotation(t *testing.T) {
 
 // A hold that is placed at the same time as leads are erased for a request either is rejected, or its leads are left.
 func TestHoldBesideErasureRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i := range 4 {
 		email := fmt.Sprintf("person%d@example.com", i)
@@ -161,6 +164,7 @@ func TestHoldBesideErasureRequest(t *testing.T) {
 // Retention erases the contact records first. Each lead is counted once, and as erased only after its consent
 // was erased, too.
 func TestErasureRequestAfterRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
@@ -208,6 +212,7 @@ func TestErasureRequestAfterRetention(t *testing.T) {
 
 // An export contains the consents that retention has not erased yet.
 func TestExportAfterRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
 	run(t, s, nil)
@@ -257,6 +262,7 @@ func TestExportAfterRetention(t *testing.T) {
 
 // An export never contains data that retention erases at the same time.
 func TestExportBesideRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 30, nil, nil)).By(r.user)
 	run(t, s, nil)

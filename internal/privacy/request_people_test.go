@@ -20,6 +20,7 @@ import (
 
 // The leads of a request are connected by shared email addresses or phone numbers.
 func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ann := r.deliver(t, contact)
 	annsOffice := r.deliver(t, `"contact":{"email":"ann.example@example.com","phone":"020 7946 0099"}`)
@@ -54,6 +55,7 @@ func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
 
 // An export counts each contact record that it decrypts towards the daily limit of reveals.
 func TestExportCountsTowardsReveals(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.deliver(t, contact)
 	lead := r.deliver(t, contact)
@@ -80,6 +82,7 @@ func TestExportCountsTowardsReveals(t *testing.T) {
 
 // An export that exceeds the daily limit needs a second user, like all exports with privacy.require_approval.
 func TestLargeExportNeedsSecondUser(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	for range perDay + 1 {
@@ -112,6 +115,7 @@ func TestLargeExportNeedsSecondUser(t *testing.T) {
 
 // A request is closed as exported when its file has been downloaded.
 func TestExportClosesRequestAfterDownload(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.deliver(t, contact)
 	request := r.request(t, models.RequestAccess)
@@ -130,6 +134,7 @@ func TestExportClosesRequestAfterDownload(t *testing.T) {
 
 // Leads under a legal hold do not prevent the erasure of the others.
 func TestHeldLeadIsLeft(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	held, free := r.deliver(t, contact), r.deliver(t, contact)
@@ -165,6 +170,7 @@ func TestHeldLeadIsLeft(t *testing.T) {
 // If all leads were erased before the request was received, it is not recorded as an erasure, and no partner is to
 // be notified.
 func TestRequestForErasedLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)
@@ -190,6 +196,7 @@ func TestRequestForErasedLeads(t *testing.T) {
 // If leads are erased in another way after a request was received, their partners must still be notified, unless a
 // retention period had passed or another request lists the partners.
 func TestNoticesForLeadsErasedElsewhere(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	s := r.retaining(retention(10, 10, nil, nil)).By(r.user)
@@ -258,6 +265,7 @@ func TestNoticesForLeadsErasedElsewhere(t *testing.T) {
 
 // The platform's own partner, which has the leads of unsigned posts, is not notified and has no copies.
 func TestPlatformIsNotNotified(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	unsigned, lead := r.deliver(t, contact), r.deliver(t, contact)
@@ -294,6 +302,7 @@ func TestPlatformIsNotNotified(t *testing.T) {
 
 // A user can add leads that share nothing with the others, with a reason that is in the audit log without the note.
 func TestAddLeadsWithReason(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	ann := r.deliver(t, contact)
@@ -338,6 +347,7 @@ func TestAddLeadsWithReason(t *testing.T) {
 
 // With two users, neither can choose the leads alone by removing some.
 func TestRemoveLeadsClearsIdentityCheck(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	one, two := r.deliver(t, contact), r.deliver(t, contact)
@@ -360,6 +370,7 @@ func TestRemoveLeadsClearsIdentityCheck(t *testing.T) {
 
 // The second user approves the leads that the request then has. If leads are added, the identity is checked again.
 func TestAddLeadsClearsIdentityCheck(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	single := r.deliver(t, contact)
@@ -416,6 +427,7 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 
 // Each lead shows which identifier matched, and whether another one differs. Nothing is decrypted for it.
 func TestRequestTellsPeopleApart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	deliver := func(body string) uuid.UUID {
 		r.Time.Advance(time.Second)
@@ -483,6 +495,7 @@ func TestRequestTellsPeopleApart(t *testing.T) {
 
 // When leads are added or removed, all leads are compared again.
 func TestChangedLeadsAreComparedAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	deliver := func(body string) uuid.UUID {
@@ -553,6 +566,7 @@ func TestChangedLeadsAreComparedAgain(t *testing.T) {
 // A file that is no longer the export of a request is deleted together with its reference, or neither is. Deleting
 // it cannot lose a new export.
 func TestReplacedExportsAreDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).withRevealsPerDay(100)
 	ctx := t.Context()
 	ann, bob := r.deliver(t, contact), r.deliver(t, otherContact)
@@ -623,6 +637,7 @@ func TestExportsAtTheSameTime(t *testing.T) {
 
 // Removed leads are neither exported nor erased. A prepared export that contains them is deleted.
 func TestRemoveLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	ann, bob := r.deliver(t, contact), r.deliver(t, otherContact)
@@ -683,6 +698,7 @@ func TestRemoveLeads(t *testing.T) {
 
 // A lead that is removed at the same time as the others are erased is either erased or removed.
 func TestRemoveBesideErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for range 4 {
 		all := []uuid.UUID{r.deliver(t, contact), r.deliver(t, contact)}
@@ -709,6 +725,7 @@ func TestRemoveBesideErasure(t *testing.T) {
 // The limit of searches by email address or phone number holds for each user and day (UTC), even if they are
 // simultaneous.
 func TestLookupsPerDay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)

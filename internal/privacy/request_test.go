@@ -80,6 +80,7 @@ func (r rig) state(t *testing.T, request uuid.UUID) (outcome string, found priva
 }
 
 func TestRequestFindsLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	first, second, bobs := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, otherContact)
 	for name, c := range map[string]struct {
@@ -125,6 +126,7 @@ func TestRequestFindsLeads(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	valid := privacy.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.day(0), Person: leads.Person{Email: "ann@example.com"}}
 	for want, change := range map[string]func(*privacy.NewRequest){
@@ -159,6 +161,7 @@ func TestInvalidRequests(t *testing.T) {
 }
 
 func TestErasureRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	first, second, bobs := r.deliver(t, contact), r.deliver(t, contact), r.deliver(t, otherContact)
@@ -227,6 +230,7 @@ func TestErasureRequest(t *testing.T) {
 
 // An entry of the journal contains at most 1,000 leads.
 func TestErasureRequestWithManyLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx, lead := t.Context(), r.deliver(t, contact)
 	r.copyLead(t, lead, 2500)
@@ -250,6 +254,7 @@ func TestErasureRequestWithManyLeads(t *testing.T) {
 
 // If the journal cannot be written, nothing is erased, and it is carried out later.
 func TestErasureRequestWithoutJournal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.deliver(t, contact)
 	request := r.request(t, models.RequestErasure)
@@ -271,6 +276,7 @@ func TestErasureRequestWithoutJournal(t *testing.T) {
 
 // While the database is older than the journal, consumers cannot be searched for, and nothing is exported.
 func TestJournalAheadClosesRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)
@@ -307,6 +313,7 @@ func TestJournalAheadClosesRequests(t *testing.T) {
 // Requests for overlapping leads, erasures of single leads and closing at the same time: each lead is
 // erased once, and each request has one outcome.
 func TestRequestsAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	var all []uuid.UUID
@@ -359,6 +366,7 @@ type leadInExport struct {
 }
 
 func TestAccessRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	lead := r.deliver(t, contact)
@@ -457,6 +465,7 @@ func TestAccessRequest(t *testing.T) {
 // An export states the retention periods in effect for the countries of its leads. Configured periods that were
 // not accepted are not in effect.
 func TestExportStatesRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).withRevealsPerDay(100)
 	british, german := r.deliverIn(t, "GB", "a@example.com"), r.deliverIn(t, "DE", "b@example.com")
 	expect := func(want string, ids ...uuid.UUID) {
@@ -504,6 +513,7 @@ func TestExportStatesRetention(t *testing.T) {
 }
 
 func TestExportNeedsKeys(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	request := r.request(t, models.RequestAccess)
@@ -567,6 +577,7 @@ func extract(t *testing.T, archive []byte, passphrase string) (files map[string]
 
 // A file with the data of leads that are erased afterwards is deleted with them.
 func TestErasureDeletesExports(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	request := r.request(t, models.RequestAccess)
@@ -586,6 +597,7 @@ func TestErasureDeletesExports(t *testing.T) {
 
 // An export either contains no data of a lead that is erased at the same time, or is deleted with it.
 func TestExportBesideErasure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).withRevealsPerDay(100)
 	for range 5 {
 		lead := r.deliver(t, contact)
@@ -632,6 +644,7 @@ func TestExportBesideErasure(t *testing.T) {
 }
 
 func TestSecondUser(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)
@@ -677,6 +690,7 @@ func TestSecondUser(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)
@@ -714,6 +728,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestCloseRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)
@@ -757,6 +772,7 @@ func TestCloseRequest(t *testing.T) {
 }
 
 func TestRequestLists(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	var all []uuid.UUID
@@ -806,6 +822,7 @@ func TestRequestLists(t *testing.T) {
 
 // A request with partners to notify is not deleted. Afterwards it is stored as long as other closed requests.
 func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	r.deliver(t, contact)
@@ -874,6 +891,7 @@ func (r rig) copyLead(t *testing.T, lead uuid.UUID, n int) {
 
 // The leads of a request can be months apart. Erasing them does not read all pings in between.
 func TestErasureReadsFewPings(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.deliver(t, contact)
 	const days, perDay = 20, 5000
@@ -907,6 +925,7 @@ func TestErasureReadsFewPings(t *testing.T) {
 // An export that reaches the daily limit also writes a warning about the user, and an event for each lead. The form
 // belongs to the request.
 func TestExportClaimsFormForRequest(t *testing.T) {
+	t.Parallel()
 	r := newRig(t).withRevealsPerDay(2)
 	r.deliver(t, contact)
 	r.deliver(t, contact)

@@ -105,6 +105,7 @@ func run(t *testing.T, s *privacy.Service, want counts) {
 const contactData, consentData = models.RetainContact, models.RetainConsent
 
 func TestRetentionByCountryAndCategory(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(30, 60, byCountry{"DE": 10}, byCountry{"DE": 10}))
 	run(t, s, nil) // puts the periods into effect, because there are no leads
@@ -149,6 +150,7 @@ func TestRetentionByCountryAndCategory(t *testing.T) {
 
 // A consumer's request after the contact record was erased also erases the details of the consent.
 func TestEraseAfterRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 0, nil, nil))
 	run(t, s, nil)
@@ -180,6 +182,7 @@ func TestEraseAfterRetention(t *testing.T) {
 }
 
 func TestShorterPeriodNeedsAcceptance(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliverIn(t, "GB", "a@example.com")
 	r.deliverIn(t, "DE", "b@example.com")
@@ -232,6 +235,7 @@ func TestShorterPeriodNeedsAcceptance(t *testing.T) {
 
 // A country that gets its own, longer period is not erased with the other countries.
 func TestCountryGetsOwnPeriod(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	run(t, r.retaining(retention(10, 10, nil, nil)), nil)
 	old := r.deliverIn(t, "DE", "a@example.com")
@@ -261,6 +265,7 @@ func TestCountryGetsOwnPeriod(t *testing.T) {
 }
 
 func TestRetainDaily(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 10, nil, nil))
 	runs := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM retention_runs`) }
@@ -292,6 +297,7 @@ func TestRetainDaily(t *testing.T) {
 
 // A run that fails or is killed is continued, also by another node, and is one event in the audit log.
 func TestRetentionContinues(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func(*brokenJournal, bool){
 		"journal's disk is full":           func(b *brokenJournal, on bool) { b.full.Store(on) },
 		"killed after writing the journal": func(b *brokenJournal, on bool) { b.killed.Store(on) },
@@ -323,6 +329,7 @@ func TestRetentionContinues(t *testing.T) {
 
 // If a node was killed, another one continues its run after a minute.
 func TestRetentionTakeover(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 10, nil, nil))
 	run(t, s, nil)
@@ -341,6 +348,7 @@ func TestRetentionTakeover(t *testing.T) {
 
 // All nodes and the command line run at once, while staff erase the same leads.
 func TestConcurrentRetention(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	periods := retention(10, 10, nil, nil)
 	run(t, r.retaining(periods), nil)
@@ -382,6 +390,7 @@ func TestConcurrentRetention(t *testing.T) {
 
 // Sandbox leads are left to the job that deletes them.
 func TestRetentionSkipsSandboxLeads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(1, 1, nil, nil))
 	run(t, s, nil)
@@ -408,6 +417,7 @@ func (r rig) copies(t *testing.T, lead uuid.UUID, n int) {
 
 // There are more leads than an entry of the journal can contain, and the run is stopped several times.
 func TestRetentionInBatches(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	periods := retention(5, 30, byCountry{"DE": 40}, byCountry{"DE": 40})
 	run(t, r.retaining(periods), nil)
@@ -463,6 +473,7 @@ func TestRetentionInBatches(t *testing.T) {
 
 // The details of a consent that an entry keeps cannot be changed.
 func TestKeptConsentCannotBeChanged(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 0, nil, nil))
 	run(t, s, nil)
@@ -494,6 +505,7 @@ func (r rig) backUpAndRestore(t *testing.T) *testkit.Database {
 
 // After a restore, a replay keeps the details of the consents that the entries keep.
 func TestReplayKeepsConsents(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	s := r.retaining(retention(10, 30, nil, nil))
 	run(t, s, nil)

@@ -112,6 +112,7 @@ func rejection(err error) string {
 }
 
 func TestReveal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	for field, want := range map[models.ContactField]string{
@@ -141,6 +142,7 @@ func TestReveal(t *testing.T) {
 }
 
 func TestRevealOfFieldThatWasNotSent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, `"email":"ann@example.com"`)
 	got, err := r.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactPhone, Reason: models.RevealForLegal})
@@ -150,6 +152,7 @@ func TestRevealOfFieldThatWasNotSent(t *testing.T) {
 }
 
 func TestRevealRejects(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	for name, c := range map[string]struct {
@@ -189,6 +192,7 @@ func (silent) Unwrap(context.Context, [][]byte) ([]envelope.Unwrapped, error) {
 
 // A reveal is committed before anything is decrypted, so it counts even if decrypting fails.
 func TestRevealIsRecordedFirst(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	local, err := envelope.NewLocal(make([]byte, envelope.KeySize))
@@ -207,6 +211,7 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 
 // If a node can never decrypt a lead, or the lead's key is missing, nothing is counted.
 func TestRevealThatCannotSucceed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead, name := r.deliver(t, contact), models.ContactName
 	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Keys, nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
@@ -224,6 +229,7 @@ func TestRevealThatCannotSucceed(t *testing.T) {
 
 // The limit holds for each user and day (UTC), even if the reveals are simultaneous.
 func TestRevealsPerDay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	name := privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal}
@@ -266,6 +272,7 @@ func TestRevealsPerDay(t *testing.T) {
 
 // Two users at once do not wait for each other's limits, and the audit log stays intact.
 func TestRevealsKeepAuditChain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	lead := r.deliver(t, contact)
 	var all sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 // If two nodes edit different cells of a draft at the same time, all edits are saved and can be
 // undone. If they edit the same cell, the second edit is rejected as a conflict.
 func TestConcurrentEdits(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
@@ -58,6 +59,7 @@ func TestConcurrentEdits(t *testing.T) {
 
 // If a draft is edited and published at the same time, one of the requests is rejected.
 func TestConcurrentEditAndPublish(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	editor, publisher := w.node(t, testkit.Open(t, w.AppURL)).By(bob), w.node(t, testkit.Open(t, w.AppURL)).By(ann)
@@ -82,6 +84,7 @@ func TestConcurrentEditAndPublish(t *testing.T) {
 }
 
 func TestReplaceRejectsTooManyRules(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	var many pricingrules.Card

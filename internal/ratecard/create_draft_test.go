@@ -35,6 +35,7 @@ func base(industry, country string, minor int64) []ratecard.BaseChange {
 
 // CreateDraftWithBases saves a draft with its first edit, or saves nothing.
 func TestCreateDraftWithBases(t *testing.T) {
+	t.Parallel()
 	s, d, rows := newShipped(t)
 	before := rows()
 	draft, err := s.CreateDraftWithBases(t.Context(), " Spring ", "a base", base("plumber", "GB", 5000))
@@ -98,6 +99,7 @@ func TestCreateDraftWithBases(t *testing.T) {
 // PublishBases publishes its changes as one version, or saves nothing. Concurrent calls lose no
 // changes.
 func TestPublishBases(t *testing.T) {
+	t.Parallel()
 	s, d, rows := newShipped(t)
 	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil ||
 		now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Storm" || now.BasedOn != 1 {

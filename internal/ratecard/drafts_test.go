@@ -17,6 +17,7 @@ import (
 )
 
 func TestCreateDraft(t *testing.T) {
+	t.Parallel()
 	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{
 		Industry:   "plumber",
 		Multiplier: 12_000,
@@ -52,6 +53,7 @@ func TestCreateDraft(t *testing.T) {
 
 // A draft cannot be created if there is no current version or if there are too many drafts.
 func TestCreateDraftLimits(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t)
 	if _, err := w.CreateDraft(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 		t.Errorf("without a version: got error %v", err)
@@ -68,6 +70,7 @@ func TestCreateDraftLimits(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.clock.Advance(time.Hour)
@@ -88,6 +91,7 @@ func TestRename(t *testing.T) {
 }
 
 func TestDiscard(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	rejected(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), apperr.Conflict, "changed")
@@ -112,6 +116,7 @@ func TestDiscard(t *testing.T) {
 
 // Drafts are listed with their edit counts, most recently edited first.
 func TestDrafts(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	first := w.draft(t)
 	w.clock.Advance(time.Minute)
@@ -143,6 +148,7 @@ func TestDrafts(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	var cards []pricingrules.Card
 	for n := range int64(5) {
 		cards = append(cards, everywhere(1000+n))
@@ -188,6 +194,7 @@ func TestVersions(t *testing.T) {
 
 // ExamineCard returns a card's problems and the positions of its rules.
 func TestExamineCard(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))

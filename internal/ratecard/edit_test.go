@@ -18,6 +18,7 @@ var (
 )
 
 func TestSetBase(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
@@ -62,6 +63,7 @@ func TestSetBase(t *testing.T) {
 
 // SetBase changes an existing rule and preserves its other effects.
 func TestSetBaseChangesExistingRule(t *testing.T) {
+	t.Parallel()
 	const gbp, eur = money.GBP, money.EUR
 	rule := func(base pricingrules.Amounts, multiplier int64) pricingrules.Rule {
 		return pricingrules.Rule{Base: base, Multiplier: multiplier, Note: "a note"}.For(plumbers)
@@ -93,6 +95,7 @@ func TestSetBaseChangesExistingRule(t *testing.T) {
 }
 
 func TestSetBaseRejects(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	for name, c := range map[string]struct {
@@ -127,6 +130,7 @@ func TestSetBaseRejects(t *testing.T) {
 
 // SetBases saves all changes as one edit, or saves nothing.
 func TestSetBases(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
 	card := w.draft(t)
 	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
@@ -162,6 +166,7 @@ func TestSetBases(t *testing.T) {
 }
 
 func TestPutAndDropRule(t *testing.T) {
+	t.Parallel()
 	first := everywhere(1000).Rules[0]
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
@@ -204,6 +209,7 @@ func TestPutAndDropRule(t *testing.T) {
 
 // Rules that are in both cards keep their positions, which the console uses in URLs.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	a, b, c := pricingrules.Rule{Industry: "plumber", Multiplier: 11_000}, pricingrules.Rule{Industry: "roofer", Multiplier: 12_000}, pricingrules.Rule{Industry: "locksmith", Multiplier: 13_000}
 	w := newRateCards(t, everywhere(1000, a, b))
 	card := w.draft(t)
@@ -231,6 +237,7 @@ func TestReplace(t *testing.T) {
 
 // Only drafts can be edited. In other states, edits are rejected as a conflict.
 func TestOnlyDraftsCanBeEdited(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	for _, state := range []models.RateCardState{
 		models.RateCardSubmitted, models.RateCardScheduled, models.RateCardPublished, models.RateCardSuperseded, models.RateCardDiscarded,

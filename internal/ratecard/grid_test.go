@@ -24,6 +24,7 @@ func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard
 func gbp(minor int64) pricingrules.Amounts { return pricingrules.Amounts{money.GBP: minor} }
 
 func TestGrid(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{
 		Category: "home-services",
@@ -97,6 +98,7 @@ func TestGrid(t *testing.T) {
 }
 
 func TestGridView(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // with gaps in other currencies
 	for _, v := range []ratecard.GridView{
@@ -144,6 +146,7 @@ func TestGridView(t *testing.T) {
 }
 
 func TestBulk(t *testing.T) {
+	t.Parallel()
 	row := func(industry string, minor int64, rule int) ratecard.GridRow {
 		return ratecard.GridRow{BaseRow: pricingrules.BaseRow{
 			Target: pricingrules.Target{Industry: industry, Country: "GB"},
@@ -176,6 +179,7 @@ func TestBulk(t *testing.T) {
 // The grid shows the result of a bulk change. If a base price would be too large, the error contains the
 // cell, and nothing changes.
 func TestBulkChangeOfDraft(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
 	card := w.draft(t)
 	view := ratecard.GridView{Country: "GB", Category: "home-services"}
@@ -199,6 +203,7 @@ func TestBulkChangeOfDraft(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
 		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
@@ -257,6 +262,7 @@ func TestExplain(t *testing.T) {
 
 // Explain reports that a cell in a draft has no price.
 func TestExplainGap(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t)
 	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}),
 		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.PartnerPricing{Adjustment: 500})
@@ -266,6 +272,7 @@ func TestExplainGap(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
+	t.Parallel()
 	if got := slices.Collect(ratecard.Classes()); !slices.Equal(got, []string{"standard", "emergency", "immediate", "urgent", "flexible"}) {
 		t.Errorf("got %v", got)
 	}

@@ -19,6 +19,7 @@ import (
 
 // The stored card must price every cell like the shipped card.
 func TestStoredCardPricesLikeShippedCard(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	if _, err := s.PublishShipped(t.Context()); err != nil {
@@ -68,6 +69,7 @@ func withoutLines(rules []pricingrules.Rule) []pricingrules.Rule {
 
 // The highest published version is current. Drafts and superseded versions are ignored.
 func TestLoadCurrent(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	_, err := s.LoadCurrent(t.Context())
@@ -97,6 +99,7 @@ func TestLoadCurrent(t *testing.T) {
 
 // If a version cannot be read, the error contains the version and the rule.
 func TestLoadCurrentReportsUnreadableRule(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	for i, c := range []struct{ name, column, value, want string }{
@@ -120,6 +123,7 @@ func TestLoadCurrentReportsUnreadableRule(t *testing.T) {
 }
 
 func TestDatabaseFailureIsInternalError(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	d.Close()
@@ -142,6 +146,7 @@ func amounts(rt *rapid.T, name string) (a pricingrules.Amounts) {
 
 // Rules that are converted to rows and back must not change.
 func TestRowsRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		card := pricingrules.Card{}
 		for range rapid.IntRange(0, 5).Draw(rt, "rules") {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestPublishShipped(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	for _, want := range []bool{true, false, false} {
@@ -37,6 +38,7 @@ func TestPublishShipped(t *testing.T) {
 
 // The shipped card is not published if the database contains any rate card.
 func TestPublishShippedRequiresEmptyDatabase(t *testing.T) {
+	t.Parallel()
 	for _, state := range []models.RateCardState{models.RateCardDraft, models.RateCardPublished, models.RateCardSuperseded} {
 		d := testkit.NewDatabase(t)
 		put(t, d, 7, state, everywhere(1000))
@@ -51,6 +53,7 @@ func TestPublishShippedRequiresEmptyDatabase(t *testing.T) {
 
 // If several nodes start with a new database, one of them publishes the card and all of them load it.
 func TestConcurrentNodesPublishShippedOnce(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabaseURLs(t)
 	var published atomic.Int64
 	var all sync.WaitGroup

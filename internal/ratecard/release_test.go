@@ -27,6 +27,7 @@ func (w *rateCards) changed(t *testing.T, minor int64) models.RateCard {
 }
 
 func TestPublish(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	before := w.snapshotNumber(t)
@@ -78,6 +79,7 @@ func TestPublish(t *testing.T) {
 
 // If a draft cannot be published, the error contains the problem, and the draft does not change.
 func TestPublishRejectsInvalidCard(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
@@ -110,6 +112,7 @@ func TestPublishRejectsInvalidCard(t *testing.T) {
 
 // If a card has many problems, the error lists only some of them.
 func TestPublishLimitsProblemsInError(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.Exec(t,
@@ -125,6 +128,7 @@ func TestPublishLimitsProblemsInError(t *testing.T) {
 // If two drafts are based on the same version, publishing the second one returns a conflict and
 // changes nothing.
 func TestPublishSuperseded(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
 	if _, err := w.bob.Publish(t.Context(), theirs.ID, theirs.RowVersion, "Bob's reason.", at0); err != nil {
@@ -151,6 +155,7 @@ func TestPublishSuperseded(t *testing.T) {
 // If two nodes publish different drafts at the same time, one draft becomes the next version. The
 // error for the other draft contains the publisher and note of that version.
 func TestConcurrentPublish(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
 	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL)).By(ann), w.node(t, testkit.Open(t, w.AppURL)).By(bob)}
@@ -184,6 +189,7 @@ func TestConcurrentPublish(t *testing.T) {
 
 // If the policy requires approval, another user must approve a submitted draft.
 func TestSecondPersonApproves(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{RequireApproval: true}
 	anns, bobs := w.WithPolicy(two), w.bob.WithPolicy(two)
@@ -241,6 +247,7 @@ func TestSecondPersonApproves(t *testing.T) {
 
 // A submitted draft cannot be approved if a newer version has been published.
 func TestApproveRejectsSupersededDraft(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	sent, err := w.WithPolicy(ratecard.Policy{RequireApproval: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)

@@ -161,6 +161,7 @@ func compareLines(t *testing.T, what string, got []ratecard.ReplayLine, want map
 
 // A replay must have the same result as adding up the rows one by one.
 func TestReplayMatchesNaiveSum(t *testing.T) {
+	t.Parallel()
 	rules := []pricingrules.Rule{
 		{Category: "legal-services", Base: all(3333)},
 		{Industry: "plumber", Country: "GB", Base: all(4560)},

@@ -5,6 +5,7 @@ import "testing"
 // Partners are sorted by the change in their payouts. The prices offered count only if the payouts changed
 // equally.
 func TestPartnersAreSortedByPayout(t *testing.T) {
+	t.Parallel()
 	line := func(pings, leads int64) *ReplayLine {
 		return &ReplayLine{Pings: ReplayTotals{NowMinor: pings}, Leads: ReplayTotals{NowMinor: leads}}
 	}

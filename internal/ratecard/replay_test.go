@@ -91,6 +91,7 @@ func newReplay(t *testing.T) (*rateCards, models.RateCard) {
 }
 
 func TestRequestReplay(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	for _, days := range []int{0, -1, ratecard.MaxReplayDays + 1} {
 		_, err := w.RequestReplay(t.Context(), card, days)
@@ -129,6 +130,7 @@ func TestRequestReplay(t *testing.T) {
 // Replays run in the order in which they were requested, and the number of waiting replays is
 // limited.
 func TestReplaysAreQueued(t *testing.T) {
+	t.Parallel()
 	w, _ := newReplay(t)
 	var cards []models.RateCard
 	for range 20 {
@@ -157,6 +159,7 @@ func TestReplaysAreQueued(t *testing.T) {
 }
 
 func TestOneNodeRunsReplay(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	r, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
@@ -185,6 +188,7 @@ func TestOneNodeRunsReplay(t *testing.T) {
 
 // A running replay reports its progress.
 func TestReplayReportsProgress(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	w.DayByDay()
 	_, err := w.RequestReplay(t.Context(), card, 3)
@@ -206,6 +210,7 @@ func TestReplayReportsProgress(t *testing.T) {
 
 // If a node does not report progress, another node takes over its replay.
 func TestReplayIsTakenOver(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	r, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
@@ -234,6 +239,7 @@ func TestReplayIsTakenOver(t *testing.T) {
 
 // A new request replaces a running replay and discards its result.
 func TestRequestReplayReplacesRunningReplay(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	_, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
@@ -258,6 +264,7 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 
 // A replay that fails is not run again.
 func TestReplayFails(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	w.Exec(t,
 		`INSERT INTO pricing_rules (rate_card_id, position, industry, base) VALUES ($1, 2, 'plumber', '{"CHF": 5}')`,
@@ -292,6 +299,7 @@ func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 }
 
 func TestReplayFailsIfProgressCannotBeSaved(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	_, err := w.RequestReplay(t.Context(), card, 1)
@@ -310,6 +318,7 @@ func TestReplayFailsIfProgressCannotBeSaved(t *testing.T) {
 }
 
 func TestReplayReturnsErrorIfFailureCannotBeSaved(t *testing.T) {
+	t.Parallel()
 	w, card := newReplay(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	w.reject(t, `NEW.state = 'failed'`, "ZZ002")

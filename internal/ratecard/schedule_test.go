@@ -34,6 +34,7 @@ func (w *rateCards) due(t *testing.T, want bool) {
 }
 
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	for _, at := range []time.Time{w.clock.Now(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(ratecard.MaxAhead + time.Second)} {
@@ -65,6 +66,7 @@ func TestSchedule(t *testing.T) {
 
 // While a draft is scheduled, nothing else can be published or scheduled.
 func TestScheduledDraftBlocksPublishing(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
@@ -86,6 +88,7 @@ func TestScheduledDraftBlocksPublishing(t *testing.T) {
 
 // An approved draft is scheduled. If its time has passed, it is published immediately.
 func TestApproveScheduledDraft(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	two := w.WithPolicy(ratecard.Policy{RequireApproval: true})
 	for _, late := range []bool{false, true} {
@@ -116,6 +119,7 @@ func TestApproveScheduledDraft(t *testing.T) {
 }
 
 func TestOneNodeReleasesDraft(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(2 * time.Hour)
@@ -147,6 +151,7 @@ func TestOneNodeReleasesDraft(t *testing.T) {
 
 // A scheduled draft that can no longer be published becomes a draft again, with an audit event.
 func TestReleaseReopensUnpublishableDraft(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ sql, reason string }{
 		"newer version": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "in between"},
 		"gap":           {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
@@ -176,6 +181,7 @@ func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 
 // If a draft is withdrawn while ReleaseDue waits for it, the draft is not published and there is no error.
 func TestWithdrawDuringRelease(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(time.Hour)

@@ -29,6 +29,7 @@ func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 
 // Edits are undone in reverse order. Undoing an edit that is not the last one returns a conflict.
 func TestUndo(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
@@ -68,6 +69,7 @@ func TestUndo(t *testing.T) {
 }
 
 func TestEditsArePaged(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	for minor := range int64(5) {
@@ -85,6 +87,7 @@ func TestEditsArePaged(t *testing.T) {
 
 // Undoing every edit restores the original rules. The compiled card always matches the stored rules.
 func TestUndoRevertsAllEdits(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
 			Industry:   "plumber",

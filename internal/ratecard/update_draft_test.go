@@ -61,6 +61,7 @@ func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 // Rules that only one side changed are merged. Rules that both sides changed stay as published and
 // are returned as conflicts.
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
 	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"),
 		times(14_000, "taxi")}
@@ -129,6 +130,7 @@ func TestUpdate(t *testing.T) {
 
 // An update is saved as an edit even if it changes no rules.
 func TestUpdateWithoutRuleChanges(t *testing.T) {
+	t.Parallel()
 	w := newRateCards(t, everywhere(1000), everywhere(2000))
 	card, err := w.CreateDraft(t.Context(), "", 1) // rolls back to version 1
 	must(t, err)

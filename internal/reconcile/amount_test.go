@@ -11,6 +11,7 @@ import (
 )
 
 func TestAmounts(t *testing.T) {
+	t.Parallel()
 	const no = -1 << 62
 	for _, c := range []struct {
 		text       string
@@ -80,6 +81,7 @@ func TestAmounts(t *testing.T) {
 }
 
 func TestSigns(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]money.Currency{
 		"£1":    {money.GBP},
 		"1 €":   {money.EUR},
@@ -104,6 +106,7 @@ func TestSigns(t *testing.T) {
 // An amount in any notation is read correctly. Reading it in the other format returns the same
 // amount or an error.
 func TestAmountRoundTrip(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		minor := r.Int64N(1_000_000_000_000) >> r.IntN(40)

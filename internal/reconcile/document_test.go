@@ -11,6 +11,7 @@ import (
 
 // The tables of formats in docs/reference/reconciliation.md match parseAmount and parseDay.
 func TestDocumentedFormats(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/reference/reconciliation.md")
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func columnOf(t *testing.T, texts ...string) Column {
 }
 
 func TestColumnFormats(t *testing.T) {
+	t.Parallel()
 	many := func(n int, text string, more ...string) []string {
 		for range n {
 			more = append(more, text)
@@ -101,6 +102,7 @@ func TestColumnFormats(t *testing.T) {
 }
 
 func TestFileFormats(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, delimiter string }{
 		"commas":                       {"lead,amount\n" + lead(1) + ",12.50\n", ","},
 		"semicolons":                   {"lead;amount, GBP\r\n" + lead(1) + ";12,50\r\n", ";"},
@@ -153,6 +155,7 @@ func TestFileEncodings(t *testing.T) {
 }
 
 func TestRejectsInvalidFiles(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", 70<<10)
 	for name, c := range map[string]struct{ text, reason, message string }{
 		"empty":                                {"", "file_empty", ""},
@@ -192,6 +195,7 @@ func TestRejectsInvalidFiles(t *testing.T) {
 }
 
 func TestUnreadableRows(t *testing.T) {
+	t.Parallel()
 	list, err := openTable(strings.NewReader("lead,amount\nx,1\n\nx,1,2\n,\nx\nx,\"a\nb\"\nlead,amount\nx,a\"b\ny,1\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +214,7 @@ func TestUnreadableRows(t *testing.T) {
 }
 
 func TestTooManyRows(t *testing.T) {
+	t.Parallel()
 	rows := &endless{line: []byte(strings.Repeat("x,1\n", 10_000))}
 	if _, err := profile(rows); apperr.As(err) == nil || apperr.As(err).Reason != "file_rows" {
 		t.Errorf("file without end: %v, want file_rows", err)

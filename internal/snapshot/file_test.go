@@ -26,6 +26,7 @@ func fileIn(t *testing.T, fill byte) snapshot.File {
 }
 
 func TestFile(t *testing.T) {
+	t.Parallel()
 	f := fileIn(t, 1)
 	if _, err := f.Read(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading before the first write: %v", err)
@@ -57,6 +58,7 @@ func TestFile(t *testing.T) {
 
 // A changed or truncated file is rejected.
 func TestChangedFileIsRejected(t *testing.T) {
+	t.Parallel()
 	f := fileIn(t, 1)
 	if err := f.Write([]byte("the value")); err != nil {
 		t.Fatal(err)
@@ -84,6 +86,7 @@ func TestChangedFileIsRejected(t *testing.T) {
 
 // Two nodes may share a file. Each read returns a complete value from one of them.
 func TestFileSharedByTwoNodes(t *testing.T) {
+	t.Parallel()
 	f := fileIn(t, 1)
 	value := func(of int) []byte { return bytes.Repeat([]byte(fmt.Sprint(of)), 100_000) }
 	if err := f.Write(value(0)); err != nil {

@@ -20,6 +20,7 @@ import (
 
 // Each change wakes the watcher immediately. Listen does not poll, so only a notification can do this.
 func TestChangesAreNotified(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	logger, _ := testkit.NewLog()
 	w := snapshot.NewWatcher(d.Pool, logger)
@@ -46,6 +47,7 @@ func TestChangesAreNotified(t *testing.T) {
 
 // Changes are also found by polling the version.
 func TestChangesAreSeenWithoutNotifications(t *testing.T) {
+	t.Parallel()
 	w := watch(t)
 	w.listening(t, 0)
 	w.db.Exec(t, `CREATE OR REPLACE FUNCTION bump_snapshot() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS
@@ -57,6 +59,7 @@ func TestChangesAreSeenWithoutNotifications(t *testing.T) {
 }
 
 func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
+	t.Parallel()
 	w := watch(t)
 	pid := w.listening(t, 0)
 	for _, name := range []string{"one", "two"} {
@@ -70,6 +73,7 @@ func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
 // The last value stays in use while the database is unavailable. The loss is logged each time its cause changes,
 // and the recovery once.
 func TestDatabaseOutage(t *testing.T) {
+	t.Parallel()
 	const gone, back = "cannot refresh snapshots", "snapshots can be refreshed again"
 	w := watch(t)
 	pid := w.listening(t, 0)
@@ -91,6 +95,7 @@ func TestDatabaseOutage(t *testing.T) {
 
 // Unchanged values are not reloaded.
 func TestUnchangedValuesAreNotReloaded(t *testing.T) {
+	t.Parallel()
 	w := watch(t)
 	w.db.Exec(t,
 		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
@@ -107,6 +112,7 @@ func TestUnchangedValuesAreNotReloaded(t *testing.T) {
 // If a value cannot be loaded, the old one stays in use and loading is retried. The other values are
 // still loaded. For example, a broken directory must not block new prices.
 func TestFailedLoadDoesNotDelayOthers(t *testing.T) {
+	t.Parallel()
 	w := watch(t)
 	w.directory.failing.Store(true)
 	w.rename(t, "not loaded")
@@ -122,6 +128,7 @@ func TestFailedLoadDoesNotDelayOthers(t *testing.T) {
 }
 
 func TestLoadReportsFailures(t *testing.T) {
+	t.Parallel()
 	d := testkit.NewDatabase(t)
 	broken := newFollower(d.Pool, "directory", `SELECT name FROM partners`)
 	broken.failing.Store(true)
@@ -144,6 +151,7 @@ func TestLoadReportsFailures(t *testing.T) {
 
 // A cause that lasts is logged, again when it changes.
 func TestCausesAreLogged(t *testing.T) {
+	t.Parallel()
 	w := watch(t)
 	for state, change := range map[string][2]string{
 		"42501": {`REVOKE SELECT ON snapshot_versions FROM pingpost_app`, `GRANT SELECT ON snapshot_versions TO pingpost_app`},
@@ -179,6 +187,7 @@ func TestConcurrentReads(t *testing.T) {
 
 // Run leaves no goroutine or connection behind, regardless of what it is doing when ctx ends.
 func TestRunLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
 	testkit.NewDatabaseURLs(t) // starts the goroutines that all tests share
 	before := goleak.IgnoreCurrent()
 	for name, meanwhile := range map[string]func(*testing.T, *watched){
