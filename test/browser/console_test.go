@@ -56,7 +56,7 @@ func TestInBrowser(t *testing.T) {
 		"ended session":                   endedSessionInBrowser,
 		"staff without script":            withoutScript,
 		"jump":                            jumpInBrowser,
-		"filter refuses contacts":         filterRefusesContacts,
+		"filter rejects contacts":         filterRejectsContacts,
 		"filter":                          filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -518,8 +518,8 @@ func filterInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.querySelector(".filters input[name=q]").value === "finance" && document.querySelectorAll("#list tbody tr").length === 1`)
 }
 
-// filterRefusesContacts types an email address and a phone number into a filter. Neither may get into a URL.
-func filterRefusesContacts(t *testing.T, chromium *browser.Browser) {
+// filterRejectsContacts types an email address and a phone number into a filter. Neither may get into a URL.
+func filterRejectsContacts(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "finance@example.com")
