@@ -258,9 +258,6 @@ func prose(path, text string) map[int]string {
 func TestWords(t *testing.T) {
 	words := readWords(t)
 	for path, text := range texts(t) {
-		if path == "CHANGELOG.md" { // it mentions old names
-			continue
-		}
 		for line, part := range prose(path, text) {
 			for _, found := range words.any.FindAllString(words.right.Replace(part), -1) {
 				t.Errorf("%s:%d: %q: write %s", path, line, found, words.instead[strings.ToLower(found)])

@@ -1,6 +1,14 @@
 -- Partners, their accounts and signing secrets, and links to their documentation.
 
 -- +goose Up
+-- Searches for partners and accounts by name ignore case and accents.
+CREATE FUNCTION fold(text text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    -- Most texts are ASCII. They have no accents, and folding them this way takes a fifth of the time.
+    RETURN CASE WHEN octet_length(text) = char_length(text) THEN lower(text)
+        -- These letters have no decomposition.
+        ELSE translate(lower(regexp_replace(normalize(text, NFKD), '[\u0300-\u036f]', '', 'g')), 'øłđ', 'old') END;
+COMMENT ON FUNCTION fold(text) IS 'A text without accents and in lower case, for searches.';
+
 CREATE TABLE partners (
     id              uuid        CONSTRAINT partners_pkey PRIMARY KEY,
     slug            text        NOT NULL CONSTRAINT partners_slug_key UNIQUE
@@ -19,10 +27,11 @@ CREATE TABLE partners (
     row_version     integer     NOT NULL DEFAULT 1,
     created_at      timestamptz NOT NULL,
     updated_at      timestamptz NOT NULL,
-    -- The text that the partner list searches. Converting three columns of each partner to lower
-    -- case would take most of the time of a search.
-    searched        text        GENERATED ALWAYS AS (lower(name || E'\n' || legal_name || E'\n' || slug)) STORED
+    -- The text that searches for partners read. Converting three columns of each partner would take most of the time
+    -- of a search.
+    searched        text        GENERATED ALWAYS AS (fold(name || E'\n' || legal_name || E'\n' || slug)) STORED
 );
+COMMENT ON COLUMN partners.searched IS 'The text that searches for partners read.';
 COMMENT ON TABLE partners IS 'Companies that sell leads, with their slug, state and signing mode.';
 CREATE INDEX partners_by_name ON partners (lower(name), id);
 -- This index finds slugs that are easily confused, such as acme-101 and acme-1o1. The console warns
@@ -41,8 +50,10 @@ CREATE TABLE accounts (
     signing_mode text        NOT NULL CONSTRAINT accounts_signing_mode_known CHECK (signing_mode IN ('inherit', 'required', 'report_only', 'off')),
     row_version  integer     NOT NULL DEFAULT 1,
     created_at   timestamptz NOT NULL,
-    updated_at   timestamptz NOT NULL
+    updated_at   timestamptz NOT NULL,
+    searched     text        GENERATED ALWAYS AS (fold(name || E'\n' || identifier)) STORED
 );
+COMMENT ON COLUMN accounts.searched IS 'The text that searches for accounts read.';
 COMMENT ON TABLE accounts IS 'Partners'' accounts. Each has the partnerId that the partner sends in posts.';
 CREATE UNIQUE INDEX accounts_one_default ON accounts (partner_id) WHERE is_default;
 CREATE INDEX accounts_by_partner ON accounts (partner_id);
@@ -98,6 +109,3 @@ CREATE TABLE partner_links (
 );
 COMMENT ON TABLE partner_links IS 'Links to partners'' documentation pages. Only a digest of the token is stored.';
 CREATE UNIQUE INDEX partner_links_one ON partner_links (partner_id) WHERE revoked_at IS NULL;
-
--- +goose Down
-DROP TABLE partner_links, signing_secrets, accounts, partners;

@@ -22,7 +22,7 @@ CREATE UNIQUE INDEX staff_email_folded ON staff (lower(email));
 CREATE TABLE staff_roles (
     staff_id   uuid NOT NULL CONSTRAINT staff_roles_staff_fkey REFERENCES staff,
     role       text NOT NULL CONSTRAINT staff_roles_role_known
-                    CHECK (role IN ('administrator', 'account_manager', 'pricing_manager', 'finance', 'auditor')),
+                    CHECK (role IN ('administrator', 'account_manager', 'pricing_manager', 'finance', 'privacy', 'auditor')),
     partner_id uuid CONSTRAINT staff_roles_partner_fkey REFERENCES partners,
     CONSTRAINT staff_roles_once UNIQUE NULLS NOT DISTINCT (staff_id, role, partner_id),
     CONSTRAINT staff_roles_everywhere CHECK (role <> 'administrator' OR partner_id IS NULL)
@@ -103,6 +103,3 @@ CREATE TABLE saved_forms (
     saved_at timestamptz NOT NULL
 );
 COMMENT ON TABLE saved_forms IS 'Encrypted forms that users submitted after their session had expired.';
-
--- +goose Down
-DROP TABLE saved_forms, form_submissions, login_attempts, staff_sessions, staff_recovery_codes, staff_invitations, staff_roles, staff;

@@ -29,5 +29,12 @@ CREATE INDEX audit_events_by_time ON audit_events (at);
 CREATE TRIGGER audit_events_append_only BEFORE UPDATE OR DELETE ON audit_events FOR EACH ROW EXECUTE FUNCTION reject_change();
 CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 
--- +goose Down
-DROP TABLE audit_events;
+-- Rejections that are counted instead of recorded one by one (decision 67).
+CREATE TABLE rejection_counts (
+    staff_id uuid        CONSTRAINT rejection_counts_staff_fkey REFERENCES staff,
+    minute   timestamptz,
+    recorded integer     NOT NULL, -- events in the audit log
+    counted  jsonb       NOT NULL, -- the number of further rejections by action
+    CONSTRAINT rejection_counts_pkey PRIMARY KEY (staff_id, minute)
+);
+COMMENT ON TABLE rejection_counts IS 'Rejected actions by user and minute, until their number is in the audit log.';

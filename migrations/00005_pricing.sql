@@ -1,7 +1,6 @@
 -- Rate cards with their rules, edits and replays, and partner pricing.
 
 -- +goose Up
-
 -- A card gets its version number when it is published, because drafts can be published in any order.
 CREATE TABLE rate_cards (
     id           uuid        CONSTRAINT rate_cards_pkey PRIMARY KEY,
@@ -20,10 +19,14 @@ CREATE TABLE rate_cards (
     created_at   timestamptz NOT NULL,
     updated_by   text        NOT NULL DEFAULT '',
     updated_at   timestamptz NOT NULL,
+    submitter_id uuid        CONSTRAINT rate_cards_submitter_fkey REFERENCES staff,
+    copied_from  integer,    -- NULL if the draft started with the rules of the current version
     CONSTRAINT rate_cards_effective_when_published CHECK (state NOT IN ('scheduled', 'published', 'superseded') OR effective_at IS NOT NULL),
     CONSTRAINT rate_cards_version_when_published CHECK ((version IS NOT NULL) = (state IN ('published', 'superseded')))
 );
 COMMENT ON TABLE rate_cards IS 'Rate cards: drafts and published versions.';
+COMMENT ON COLUMN rate_cards.submitter_id IS 'Null on the command line.';
+COMMENT ON COLUMN rate_cards.copied_from IS 'The earlier version whose rules the draft started with.';
 -- At most one card is scheduled. No other card can be published before the scheduled one, so that
 -- the prices that take effect are those that were approved.
 CREATE UNIQUE INDEX rate_cards_one_scheduled ON rate_cards (state) WHERE state = 'scheduled';
@@ -153,7 +156,3 @@ CREATE TABLE partner_price_proposals (
     proposed_at    timestamptz NOT NULL
 );
 COMMENT ON TABLE partner_price_proposals IS 'Changes to partner pricing that are waiting for approval by a second user.';
-
--- +goose Down
-DROP TABLE partner_price_proposals, partner_prices, rate_card_replays, rate_card_edits, pricing_rules, rate_cards;
-DROP FUNCTION reject_published_rules(), reject_published_card();

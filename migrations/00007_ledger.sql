@@ -68,9 +68,38 @@ CREATE TRIGGER ledger_references_no_truncate BEFORE TRUNCATE ON ledger_reference
 CREATE TABLE ledger_notes (
     entry_id    bigint      CONSTRAINT ledger_notes_pkey PRIMARY KEY,
     occurred_at timestamptz NOT NULL, -- of the entry
-    note        text        NOT NULL CONSTRAINT ledger_notes_note_given CHECK (note <> '')
+    note        text        NOT NULL CONSTRAINT ledger_notes_note_given CHECK (note <> ''),
+    redacted_at timestamptz,
+    redacted_by text        NOT NULL DEFAULT ''
 );
+CREATE INDEX ledger_notes_by_time ON ledger_notes (occurred_at);
+COMMENT ON COLUMN ledger_notes.redacted_at IS 'When the original text was replaced.';
 COMMENT ON TABLE ledger_notes IS 'Notes on ledger entries: the reason for a return or an adjustment, or the bank''s reference for a payment.';
+
+-- redact_ledger_note runs as the owner, so that the service needs no privilege to change notes. The decision about
+-- a return contains the same text as the note, and exports for consumers contain the decision. The reason's code
+-- before the text stays.
+-- +goose StatementBegin
+CREATE FUNCTION redact_ledger_note(entry bigint, at timestamptz, actor text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    redacted record;
+BEGIN
+    UPDATE ledger_notes n SET redacted_at = at, redacted_by = actor,
+            note = CASE e.kind WHEN 'return' THEN split_part(n.note, ': ', 1) || ': ' ELSE '' END || '[redacted]'
+        FROM ledger_entries e
+        WHERE n.entry_id = entry AND e.id = n.entry_id AND e.occurred_at = n.occurred_at AND e.kind IN ('return', 'adjustment') AND n.redacted_at IS NULL
+        RETURNING e.kind, e.lead_id INTO redacted;
+    IF NOT FOUND OR at IS NULL OR actor = '' THEN
+        RAISE EXCEPTION 'no such note' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'ledger_notes_entry';
+    END IF;
+    IF redacted.kind = 'return' THEN
+        UPDATE returns SET decision_note = '[redacted]', redactions = redactions + 1
+            WHERE lead_id = redacted.lead_id AND state = 'accepted' AND decision_note <> '';
+    END IF;
+END
+$$;
+-- +goose StatementEnd
 
 -- Totals of the entries up to ledger_totals_state.added_to.
 CREATE TABLE ledger_totals (
@@ -130,7 +159,10 @@ CREATE TABLE partner_figures (
     partner_id      uuid   CONSTRAINT partner_figures_pkey PRIMARY KEY CONSTRAINT partner_figures_partner_fkey REFERENCES partners,
     leads           bigint NOT NULL,
     payouts         jsonb  NOT NULL, -- [{"currency": "GBP", "minor": 4560}], by currency
-    last_traffic_at timestamptz
+    last_traffic_at timestamptz,
+    posts           bigint NOT NULL DEFAULT 0, -- in the last 24 hours
+    rejected_posts  bigint NOT NULL DEFAULT 0, -- in the last 24 hours
+    rejected_before bigint NOT NULL DEFAULT 0  -- in the 7 days before these 24 hours
 );
 COMMENT ON TABLE partner_figures IS 'Each partner''s totals of the last 30 days, as shown in the list of partners.';
 -- Each day is added up again after it has ended.
@@ -140,8 +172,3 @@ CREATE TABLE partner_figures_state (
     whole_before date        NOT NULL  -- earlier days have been added up again after they ended
 );
 COMMENT ON TABLE partner_figures_state IS 'The times up to which partner_days is complete. The table has one row.';
-
--- +goose Down
-DROP TABLE partner_figures_state, partner_figures, partner_days, daily_lead_counts_state, daily_lead_counts, ledger_totals_state, ledger_totals,
-    ledger_notes, ledger_references, ledger_entries;
-DROP FUNCTION add_ledger_reference();

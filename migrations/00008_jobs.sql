@@ -1,7 +1,6 @@
 -- Background jobs and their files. River's own tables, which queue the jobs, are in the schema river.
 
 -- +goose Up
-
 -- Jobs take too long for a page request. A user enqueues a job, and any node can run it. Only the
 -- River job river_job_id may write results. A job that is queued again gets a new river_job_id, so
 -- that a worker that was wrongly considered dead can no longer write.
@@ -60,6 +59,3 @@ CREATE TABLE exports (
     created_at timestamptz NOT NULL
 );
 COMMENT ON TABLE exports IS 'Exports prepared in the background.';
-
--- +goose Down
-DROP TABLE exports, file_parts, files, jobs;

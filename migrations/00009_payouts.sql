@@ -1,4 +1,4 @@
--- Returns and payout runs.
+-- Returns, adjustments and payout runs.
 
 -- +goose Up
 CREATE TABLE returns (
@@ -10,7 +10,7 @@ CREATE TABLE returns (
     currency      char(3)     NOT NULL CONSTRAINT returns_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
     reason        text        NOT NULL CONSTRAINT returns_reason_known CHECK (reason IN
                       ('wrong_contact', 'duplicate', 'no_consent', 'wrong_service', 'outside_area', 'not_a_customer', 'fraud', 'other')),
-    evidence      text        NOT NULL CONSTRAINT returns_evidence_given CHECK (evidence <> ''),
+    evidence      text        NOT NULL, -- '' after the lead was erased
     state         text        NOT NULL DEFAULT 'open' CONSTRAINT returns_state_known CHECK (state IN ('open', 'accepted', 'rejected')),
     requested_by  text        NOT NULL,
     requested_at  timestamptz NOT NULL,
@@ -18,13 +18,95 @@ CREATE TABLE returns (
     decided_at    timestamptz,
     decision_note text        NOT NULL DEFAULT '', -- the reason for accepting or rejecting it
     row_version   integer     NOT NULL DEFAULT 1,
+    redacted_at   timestamptz,
+    redacted_by   text        NOT NULL DEFAULT '',
+    redactions    integer     NOT NULL DEFAULT 0, -- exports for consumers notice a redaction by this number
+    requester_id  uuid, -- NULL on the command line
+    decider_id    uuid,
     CONSTRAINT returns_decided_when CHECK ((state = 'open') = (decided_at IS NULL))
 );
 COMMENT ON TABLE returns IS 'Lead returns, with the reason, evidence and decision.';
+COMMENT ON COLUMN returns.redacted_at IS 'When the evidence, or the reason for the rejection, was replaced last.';
 -- A lead can have at most one open or accepted return. After a rejection, a lead can be returned again.
 CREATE UNIQUE INDEX returns_one_a_lead ON returns (lead_id) WHERE state <> 'rejected';
 CREATE INDEX returns_by_partner ON returns (partner_id, id);
 CREATE INDEX returns_open ON returns (id) WHERE state = 'open';
+CREATE INDEX returns_by_lead ON returns (lead_id);
+CREATE INDEX returns_by_time ON returns (requested_at);
+CREATE INDEX returns_accepted_by_requester ON returns (decider_id, decided_at) WHERE state = 'accepted' AND decider_id = requester_id;
+
+-- A user can adjust balances, and accept returns that the user requested, only up to a limit for each UTC day. Above
+-- it, another user approves (decision 77).
+CREATE TABLE adjustments (
+    id            uuid        CONSTRAINT adjustments_pkey PRIMARY KEY, -- also in the reference of the ledger entry
+    partner_id    uuid        NOT NULL,
+    account_id    uuid        NOT NULL,
+    lead_id       uuid, -- without a foreign key, as in ledger_entries
+    amount_minor  bigint      NOT NULL CONSTRAINT adjustments_amount_not_zero CHECK (amount_minor <> 0),
+    currency      char(3)     NOT NULL CONSTRAINT adjustments_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
+    reason        text        NOT NULL DEFAULT '', -- '' if the adjustment is in the ledger, which contains the reason
+    state         text        NOT NULL CONSTRAINT adjustments_state_known CHECK (state IN ('within_limit', 'open', 'approved', 'rejected')),
+    requested_by  text        NOT NULL,
+    requester_id  uuid        NOT NULL,
+    requested_at  timestamptz NOT NULL,
+    decided_by    text        NOT NULL DEFAULT '',
+    decider_id    uuid,
+    decided_at    timestamptz,
+    decision_note text        NOT NULL DEFAULT '', -- the reason for rejecting it
+    redacted_at   timestamptz,
+    redacted_by   text        NOT NULL DEFAULT '',
+    CONSTRAINT adjustments_decided_when CHECK ((state IN ('approved', 'rejected')) = (decided_at IS NOT NULL)),
+    CONSTRAINT adjustments_two_people CHECK (state <> 'approved' OR (decider_id IS NOT NULL AND decider_id <> requester_id))
+);
+COMMENT ON TABLE adjustments IS 'Adjustments of balances: those within the user''s daily limit, and those that another user approves or rejects.';
+CREATE INDEX adjustments_by_requester ON adjustments (requester_id, requested_at);
+CREATE INDEX adjustments_by_partner ON adjustments (partner_id, id) WHERE state <> 'within_limit';
+CREATE INDEX adjustments_above_limit ON adjustments (id) WHERE state <> 'within_limit';
+CREATE INDEX adjustments_open ON adjustments (id) WHERE state = 'open';
+CREATE INDEX adjustments_by_lead ON adjustments (lead_id) WHERE lead_id IS NOT NULL;
+CREATE INDEX adjustments_by_time ON adjustments (requested_at) WHERE reason <> '' OR decision_note <> '';
+
+-- The texts are redacted as the owner, so that the service needs no privilege to change them (decision 75), and erased
+-- with their lead.
+-- +goose StatementBegin
+-- These functions run as the owner, so that the service needs no privilege to change notes.
+CREATE FUNCTION redact_return(redacted uuid, at timestamptz, actor text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    -- The decision about an accepted return contains the same text as the note in the ledger, and is redacted with it.
+    UPDATE returns r SET redacted_at = at, redacted_by = actor, redactions = r.redactions + 1,
+            evidence = CASE r.evidence WHEN '' THEN '' ELSE '[redacted]' END,
+            decision_note = CASE WHEN r.state = 'rejected' AND r.decision_note <> '' THEN '[redacted]' ELSE r.decision_note END
+        WHERE r.id = redacted;
+    IF NOT FOUND OR at IS NULL OR actor = '' THEN
+        RAISE EXCEPTION 'no such return' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'returns_redacted';
+    END IF;
+END
+$$;
+
+-- redact_adjustment runs as the owner, like the functions for other notes (decision 75).
+CREATE FUNCTION redact_adjustment(redacted uuid, at timestamptz, actor text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    UPDATE adjustments a SET redacted_at = at, redacted_by = actor,
+            reason = CASE a.reason WHEN '' THEN '' ELSE '[redacted]' END,
+            decision_note = CASE a.decision_note WHEN '' THEN '' ELSE '[redacted]' END
+        WHERE a.id = redacted;
+    IF NOT FOUND OR at IS NULL OR actor = '' THEN
+        RAISE EXCEPTION 'no such adjustment' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'adjustments_redacted';
+    END IF;
+END
+$$;
+
+CREATE FUNCTION erase_adjustment_texts() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    UPDATE adjustments SET reason = '', decision_note = '' WHERE lead_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER leads_erase_adjustments AFTER UPDATE ON leads FOR EACH ROW
+    WHEN (NEW.state = 'erased' AND OLD.state <> 'erased') EXECUTE FUNCTION erase_adjustment_texts();
 
 CREATE TABLE payout_runs (
     id            uuid        CONSTRAINT payout_runs_pkey PRIMARY KEY,
@@ -185,7 +267,3 @@ CREATE TRIGGER statements_stay BEFORE UPDATE OR DELETE ON statements FOR EACH RO
 CREATE TRIGGER statements_no_truncate BEFORE TRUNCATE ON statements FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 CREATE TRIGGER payees_stay BEFORE UPDATE OR DELETE ON payees FOR EACH ROW EXECUTE FUNCTION reject_change();
 CREATE TRIGGER payees_no_truncate BEFORE TRUNCATE ON payees FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
-
--- +goose Down
-DROP TABLE payees, statements, payout_run_entries, payout_runs, returns;
-DROP FUNCTION release_payout_run(uuid), reject_run_change(), reject_late_claim(), reject_unknown_claim(), reject_late_release();

@@ -35,7 +35,7 @@ CREATE TABLE reconciliation_lines (
     line              integer NOT NULL,
     file_row          integer, -- the row number in a spreadsheet; NULL if the lead is not in the file
     finding           text    NOT NULL CONSTRAINT reconciliation_lines_finding_known CHECK (finding IN
-                          ('matched', 'amount_differs', 'unknown', 'duplicate', 'missing', 'outside_period', 'unreadable', 'left_out')),
+                          ('matched', 'amount_differs', 'unknown', 'duplicate', 'missing', 'outside_period', 'unreadable', 'left_out', 'not_compared')),
     problem           text    NOT NULL DEFAULT '', -- the reason why a row is unreadable, or 'currency' if the currency differs
     lead_id           uuid,
     account_id        uuid, -- the lead's account
@@ -56,13 +56,17 @@ CREATE TABLE reconciliation_resolutions (
     id                bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT reconciliation_resolutions_pkey PRIMARY KEY,
     reconciliation_id uuid        NOT NULL,
     line              integer     NOT NULL,
-    note              text        NOT NULL CONSTRAINT reconciliation_resolutions_note_given CHECK (note <> ''),
-    resolved_by           text        NOT NULL,
+    note              text        NOT NULL, -- '' after the lead was erased
+    resolved_by       text        NOT NULL,
     at                timestamptz NOT NULL,
+    redacted_at       timestamptz,
+    redacted_by       text        NOT NULL DEFAULT '',
     CONSTRAINT reconciliation_resolutions_line_fkey FOREIGN KEY (reconciliation_id, line) REFERENCES reconciliation_lines
 );
 COMMENT ON TABLE reconciliation_resolutions IS 'Findings that a user resolved, with the user''s note.';
+COMMENT ON COLUMN reconciliation_resolutions.redacted_at IS 'When the original text was replaced.';
 CREATE INDEX reconciliation_resolutions_by_line ON reconciliation_resolutions (reconciliation_id, line, id);
+CREATE INDEX reconciliation_resolutions_by_time ON reconciliation_resolutions (at);
 
 -- +goose StatementBegin
 CREATE FUNCTION reject_reconciliation_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -99,13 +103,26 @@ BEGIN
     RETURN n;
 END
 $$;
+
+-- redact_resolution runs as the owner, like redact_return.
+CREATE FUNCTION redact_resolution(resolution bigint, at timestamptz, actor text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    UPDATE reconciliation_resolutions r SET note = '[redacted]', redacted_at = redact_resolution.at, redacted_by = actor
+        WHERE r.id = resolution AND r.note <> '' AND r.redacted_at IS NULL;
+    IF NOT FOUND OR redact_resolution.at IS NULL OR actor = '' THEN
+        RAISE EXCEPTION 'no such note' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'reconciliation_resolutions_redacted';
+    END IF;
+END
+$$;
 -- +goose StatementEnd
 CREATE TRIGGER reconciliations_immutable BEFORE UPDATE ON reconciliations FOR EACH ROW EXECUTE FUNCTION reject_reconciliation_change();
 CREATE TRIGGER reconciliation_lines_in_time AFTER INSERT ON reconciliation_lines REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION reject_late_line();
 CREATE TRIGGER reconciliation_lines_stay BEFORE UPDATE ON reconciliation_lines FOR EACH ROW EXECUTE FUNCTION reject_change();
-CREATE TRIGGER reconciliation_resolutions_append_only BEFORE UPDATE OR DELETE ON reconciliation_resolutions FOR EACH ROW EXECUTE FUNCTION reject_change();
-
--- +goose Down
-DROP TABLE reconciliation_resolutions, reconciliation_lines, reconciliations;
-DROP FUNCTION drop_reconciliation_lines(uuid, integer), reject_reconciliation_change(), reject_late_line();
+-- A note can only be erased or redacted.
+CREATE TRIGGER reconciliation_resolutions_unchanged BEFORE UPDATE ON reconciliation_resolutions FOR EACH ROW
+    WHEN (NEW.note NOT IN ('', '[redacted]') OR (NEW.id, NEW.reconciliation_id, NEW.line, NEW.resolved_by, NEW.at)
+        IS DISTINCT FROM (OLD.id, OLD.reconciliation_id, OLD.line, OLD.resolved_by, OLD.at))
+    EXECUTE FUNCTION reject_change();
+CREATE TRIGGER reconciliation_resolutions_stay BEFORE DELETE ON reconciliation_resolutions FOR EACH ROW EXECUTE FUNCTION reject_change();

@@ -1,7 +1,6 @@
--- Traffic: the ping log, counts by minute, and recent rejections.
+-- Traffic: the ping log, counts by minute and hour, and the log of requests.
 
 -- +goose Up
-
 -- The ping log has no unique constraint and no foreign keys. Posts never write to it (decision 2).
 CREATE TABLE pings (
     transaction  uuid, -- null if there was no price
@@ -18,7 +17,8 @@ CREATE TABLE pings (
     price_minor  bigint      NOT NULL,
     currency     char(3)     NOT NULL,
     card_version integer     NOT NULL,
-    duration_us  integer     NOT NULL
+    duration_us  integer     NOT NULL,
+    request_id   uuid -- contains the time, so that a ping is found with the index pings_by_time
 ) PARTITION BY RANGE (issued_at);
 COMMENT ON TABLE pings IS 'The ping log, with one partition for each day.';
 
@@ -66,21 +66,46 @@ CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
 -- This index finds when a secret was last used. Pings and unsigned posts have no secret.
 CREATE INDEX traffic_minutes_by_secret ON traffic_minutes (secret_id, minute) WHERE secret_id <> '00000000-0000-0000-0000-000000000000';
 
--- The latest rejections of each partner, with the names of the fields but without their values
--- (decision 24).
-CREATE TABLE rejections (
-    id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT rejections_pkey PRIMARY KEY,
-    partner_id uuid        NOT NULL,
-    at         timestamptz NOT NULL,
-    request_id uuid        NOT NULL,
-    endpoint   text        NOT NULL,
-    outcome    text        NOT NULL,
-    fields     text[]      NOT NULL
+-- The log of requests, in which a request is found by its ID whatever its outcome (decision 65). It contains the names
+-- of fields, but not their values (decision 24).
+CREATE TABLE api_requests (
+    id          bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT api_requests_pkey PRIMARY KEY,
+    partner_id  uuid        NOT NULL,
+    at          timestamptz NOT NULL,
+    request_id  uuid        NOT NULL,
+    endpoint    text        NOT NULL,
+    outcome     text        NOT NULL,
+    fields      text[]      NOT NULL,
+    kind        text        NOT NULL -- each kind has its own limit of rows for each partner
+                            CONSTRAINT api_requests_kind CHECK (kind IN ('signed_post', 'other_post', 'ping', 'rate_limited')),
+    account_id  uuid,
+    secret_id   uuid,                 -- that signed the post, also if it was no longer valid
+    lead_id     uuid,                 -- that the response contained
+    status      smallint    NOT NULL,
+    code        text        NOT NULL, -- of the response; '' if it was accepted
+    message     text        NOT NULL, -- of the response; '' if it was accepted
+    detail      text        NOT NULL, -- why and where the JSON is not valid, or ''
+    duration_us integer     NOT NULL
 );
-COMMENT ON TABLE rejections IS 'Recent rejections of each partner''s requests, without values from those requests.';
-CREATE INDEX rejections_by_partner ON rejections (partner_id, id);
-CREATE INDEX rejections_by_request ON rejections (request_id);
+COMMENT ON TABLE api_requests IS 'Recent requests of each partner except priced pings and delivered posts, without values that were sent.';
+CREATE INDEX api_requests_by_partner ON api_requests (partner_id, id);
+CREATE INDEX api_requests_by_request ON api_requests (request_id);
+CREATE INDEX api_requests_by_time ON api_requests USING brin (at);
 
--- +goose Down
-DROP TABLE rejections, traffic_minutes, pings;
-DROP FUNCTION drop_ping_partitions(date);
+-- Everything else about a request that delivered a lead is in the rows of its lead (decision 65).
+CREATE TABLE post_durations (
+    request_id  uuid    CONSTRAINT post_durations_pkey PRIMARY KEY, -- contains the time
+    duration_us integer NOT NULL
+);
+COMMENT ON TABLE post_durations IS 'How long recent posts that delivered a lead took. Kept as long as the request log.';
+
+-- How many of each partner's posts are rejected, for the list of partners and the overview. The counts by minute
+-- are too many to be summed for all partners every few seconds.
+CREATE TABLE post_hours (
+    partner_id uuid,
+    hour       timestamptz,
+    posts      bigint NOT NULL, -- without those of sandbox accounts
+    rejected   bigint NOT NULL, -- of these posts
+    CONSTRAINT post_hours_pkey PRIMARY KEY (partner_id, hour)
+);
+COMMENT ON TABLE post_hours IS 'Counts of posts and rejected posts by hour and partner, of the last 9 days.';

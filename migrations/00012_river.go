@@ -30,11 +30,7 @@ func riverTables() *goose.Migration {
 		}
 		return migrateRiver(ctx, db)
 	}
-	down := func(ctx context.Context, db *sql.DB) error {
-		_, err := db.ExecContext(ctx, `DROP SCHEMA river CASCADE`)
-		return err
-	}
-	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, &goose.GoFunc{RunDB: down})
+	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, nil)
 }
 
 func migrateRiver(ctx context.Context, db *sql.DB) error {

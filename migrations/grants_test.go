@@ -250,7 +250,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 	putLead(t, app, partner, false, testkit.StartTime())
 	for _, sql := range []string{
 		`UPDATE ledger_entries SET amount_minor = 1`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
-		`UPDATE consents SET disclosure_text = ''`, `DELETE FROM consents`, `TRUNCATE consents`,
+		`UPDATE consents SET disclosure_digest = ''`, `DELETE FROM consents`, `TRUNCATE consents`,
 		`UPDATE disclosures SET digest = digest`, `DELETE FROM disclosures`, `TRUNCATE disclosures`, `TRUNCATE disclosure_uses`, `SELECT delete_disclosures('{}')`,
 		`DELETE FROM leads`, `TRUNCATE leads CASCADE`,
 		`UPDATE leads SET sandbox = true`, `UPDATE leads SET price_minor = 1`, `UPDATE leads SET partner_id = account_id`, `UPDATE lead_keys SET salt = salt`, `DELETE FROM lead_keys`, `SELECT FROM leads_20260101`, `INSERT INTO lead_keys_20260101 SELECT * FROM lead_keys`,

@@ -49,14 +49,6 @@ func upTo(t *testing.T, owner *sql.DB, version int64) {
 	}
 }
 
-// downTo undoes the migrations after a version.
-func downTo(t *testing.T, owner *sql.DB, version int64) {
-	t.Helper()
-	if err := migrations.DownTo(t.Context(), owner, version); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	t.Helper()
 	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
@@ -142,44 +134,3 @@ func putCard(t *testing.T, conn *pgx.Conn) uuid.UUID {
 
 // publish publishes a card.
 const publish = `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`
-
-// catalogue returns one line for each object that migrations create.
-const catalogue = `
-SELECT line FROM (
-	SELECT format('column %s.%s %s not null %s default %s', c.oid::regclass, a.attname, format_type(a.atttypid, a.atttypmod),
-		a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
-	FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-	WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
-	UNION ALL SELECT format('table %s %s', oid::regclass, relacl) FROM pg_class
-	WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-	UNION ALL SELECT format('grants on column %s.%s %s', attrelid::regclass, attname, attacl) FROM pg_attribute
-	WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace) AND attacl IS NOT NULL
-	UNION ALL SELECT format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
-	WHERE connamespace = 'public'::regnamespace
-	UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
-	UNION ALL SELECT pg_get_functiondef(oid) || coalesce(proacl::text, '') FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-	UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT tgisinternal
-	UNION ALL SELECT format('schema %s', nspacl) FROM pg_namespace WHERE nspname = 'public'
-) AS lines(line) ORDER BY line`
-
-func readCatalogue(t *testing.T, db *sql.DB) []string {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), catalogue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var lines []string
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, line)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}

@@ -31,8 +31,7 @@ type Step struct {
 }
 
 // provider returns a goose provider for the migrations in sources and the one that creates River's
-// tables. The parameter changes must be true if the provider will apply or undo migrations. If it is
-// false, the provider also works on a read-only standby.
+// tables. The parameter changes must be true if the provider will apply migrations. If it is false, the provider also works on a read-only standby.
 func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) {
 	// The locker makes concurrent migrations wait for each other.
 	locker, err := lock.NewPostgresSessionLocker()
@@ -101,16 +100,6 @@ func up(ctx context.Context, db *sql.DB, sources fs.FS) ([]string, error) {
 		return names, err
 	}
 	return names, explain(buildIndexes(ctx, db))
-}
-
-// DownTo undoes the migrations after a version; 0 undoes all of them. Only tests use it.
-func DownTo(ctx context.Context, db *sql.DB, version int64) error {
-	p, err := provider(db, files, true)
-	if err != nil {
-		return err
-	}
-	_, err = p.DownTo(ctx, version)
-	return err
 }
 
 // UpTo applies the migrations up to a version. Only tests use it, to insert rows before the later

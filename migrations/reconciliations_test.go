@@ -68,28 +68,3 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 		})
 	}
 }
-
-// Migration 21 removes the column names of reconciliations that were discarded before. It leaves saved
-// ones unchanged.
-func TestMigrationRemovesDiscardedColumnNames(t *testing.T) {
-	d := testkit.NewEmptyDatabase(t)
-	owner := openOwner(t, d)
-	upTo(t, owner, 20)
-	conn := testkit.Connect(t, d.OwnerURL)
-	discarded, final := uuid.New(), uuid.New()
-	for _, one := range []uuid.UUID{discarded, final} {
-		exec(t, conn, insertReconciliation, one)
-		exec(t, conn, `UPDATE reconciliations SET profile = '{"rows": 3, "columns": [{"name": "x"}]}' WHERE id = $1`, one)
-	}
-	exec(t, conn, `UPDATE reconciliations SET state = 'discarded' WHERE id = $1`, discarded)
-	exec(t, conn, compared, final)
-	exec(t, conn, saved, final)
-	upTo(t, owner, 21)
-	if p := value[string](t, conn, `SELECT profile::text FROM reconciliations WHERE id = $1`, discarded); p != `{"rows": 3}` {
-		t.Errorf("discarded: the profile is %s", p)
-	}
-	if n := value[int](t, conn, `SELECT jsonb_array_length(profile -> 'columns') FROM reconciliations WHERE id = $1`, final); n != 1 {
-		t.Errorf("saved: the profile has %d columns, want 1", n)
-	}
-	rejects(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET profile = '{}' WHERE id = $1`, discarded)
-}

@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// declaringFrom is the first migration that must declare the oldest program that works after it. Before
-// it, programs could not read declarations.
-const declaringFrom = 24
+// baseline is the newest migration of the initial release. Every later migration must declare the oldest program that
+// works after it.
+const baseline = 16
 
 // latest returns the newest migration of this program.
 func latest(t *testing.T) int64 {
@@ -38,7 +38,7 @@ func TestMigrationsDeclareTheOldestProgram(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if version >= declaringFrom && (oldest < 1 || oldest > version) {
+		if version > baseline && (oldest < 1 || oldest > version) {
 			t.Errorf("%s needs a line `-- oldest program: N`: N is the newest migration of the oldest program that still works after it, or %d if none does",
 				name, version)
 		}
@@ -66,13 +66,13 @@ func TestUpWritesDeclarations(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", name, got, oldest)
 		}
 	}
-	if err := migrations.UpWith(t.Context(), owner, "-- oldest program: 24\n-- +goose Up\nSELECT 1;"); err != nil {
+	if err := migrations.UpWith(t.Context(), owner, "-- oldest program: 16\n-- +goose Up\nSELECT 1;"); err != nil {
 		t.Fatal(err)
 	}
-	if got := declared(99999); got != 24 {
-		t.Errorf("the newer program declares %d, want 24", got)
+	if got := declared(99999); got != 16 {
+		t.Errorf("the newer program declares %d, want 16", got)
 	}
-	want := migrations.Schema{Version: 99999, OldestProgram: 24}
+	want := migrations.Schema{Version: 99999, OldestProgram: 16}
 	if s, err := migrations.ReadSchema(t.Context(), owner); err != nil || s != want {
 		t.Errorf("got %+v (%v), want %+v", s, err, want)
 	}

@@ -68,9 +68,9 @@ type Consent struct {
 	PartnerID        uuid.UUID
 	Acknowledged     bool
 	AcknowledgedAt   *time.Time // nil if none was sent, or one without a UTC offset
-	AcknowledgedText *string    // AcknowledgedAt as sent; nil in consents of earlier versions
+	AcknowledgedText *string    // the time as sent
 	DisclosureDigest []byte     // identifies the Disclosure; nil if the partner sent no text
-	DisclosureText   *string    // nil in the database, except in consents of earlier versions
+	DisclosureText   *string    `gorm:"-"` // Text of the Disclosure
 	RecipientHash    *string
 	FormCertURL      *string `gorm:"column:form_cert_url"`
 	ThirdPartyLeadID *string

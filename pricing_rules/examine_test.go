@@ -199,7 +199,6 @@ func TestPartnerPricingExcludes(t *testing.T) {
 		{`[{"category":"law"}]`, "PL", false},
 		{`[{"country":"PL"}]`, "PL", true},
 		{`[{"country":"PL"}]`, "GB", false},
-		{`[{"country":"UK"}]`, "GB", true},
 		{`[{"industry":"plumber","country":"GB"}]`, "FR", false},
 		{`[{"industry":"plumber","country":"GB"},{"country":"FR"}]`, "FR", true},
 	} {

@@ -108,14 +108,10 @@ func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	return false
 }
 
-// ParseExclusions decodes exclusions from the JSON in which they are stored. Earlier versions stored UK and EL
-// as they were entered.
+// ParseExclusions decodes exclusions from the JSON in which they are stored.
 func ParseExclusions(text []byte) (list []PartnerExclusion, err error) {
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, fmt.Errorf("decoding exclusions: %w", err)
-	}
-	for i := range list {
-		list[i].Country = iso3166.Country(list[i].Country)
 	}
 	return list, nil
 }

@@ -82,10 +82,7 @@ func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
 	if !payload.IsEmail(payload.Trim(address)) {
 		return nil, invalidField("email", "Enter a complete email address, such as name@example.com.")
 	}
-	for _, form := range payload.EmailForms(address) {
-		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
-	}
-	return digests, nil
+	return o.keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(address))), nil
 }
 
 // FindPhone returns a consumer's leads by phone number. The number either begins with + and the country

@@ -3,7 +3,6 @@ package payload
 import (
 	"bytes"
 	"net/netip"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,25 +26,6 @@ func NormaliseEmail(address string) string {
 		domain = ascii
 	}
 	return local + domain
-}
-
-// EmailForms returns all forms of an address from which lookup digests may have been made. The first is
-// the normalised form. The others are needed for older leads, whose addresses were only converted to
-// lower case before their digests were made.
-func EmailForms(address string) []string {
-	normalised := NormaliseEmail(address)
-	earlier := []string{strings.ToLower(Trim(address))}
-	local, domain := splitEmail(normalised)
-	if readable, err := idna.Lookup.ToUnicode(domain); err == nil {
-		earlier = append(earlier, norm.NFC.String(local+readable), norm.NFD.String(local+readable))
-	}
-	forms := []string{normalised}
-	for _, form := range earlier {
-		if !slices.Contains(forms, form) {
-			forms = append(forms, form)
-		}
-	}
-	return forms
 }
 
 // splitEmail splits an address after its last @. The local part includes the @.

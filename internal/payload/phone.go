@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,17 +65,6 @@ func dropTrunkZero(number *phonenumbers.PhoneNumber) bool {
 	return phonenumbers.IsValidNumber(number)
 }
 
-// PossibleE164 is like E164, but accepts every number with a possible length, as earlier versions did. The
-// lookup digests of older leads were made from the result.
-func PossibleE164(phone, country string) (text string, ok bool) {
-	number, err := phonenumbers.Parse(phone, country)
-	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
-		return "", false
-	}
-	text = phonenumbers.Format(number, phonenumbers.E164)
-	return text, isE164(text)
-}
-
 // PhoneDigits returns the digits of a phone number in ASCII. The lookup digest of a number that is not
 // valid is made from its digits.
 func PhoneDigits(phone string) string {
@@ -110,15 +98,12 @@ func decimalDigit(r rune) rune {
 	return before % 10
 }
 
-// PhoneForms returns all forms of a phone number from which lookup digests may have been made. The first
-// ones are the number in E.164 format, if it is valid, and its digits. The others are needed for older
-// leads: the number in E.164 format, even if it is not valid, and as typed.
-func PhoneForms(phone, country string) []string {
+// PhoneForms returns the forms of a phone number from which lookup digests are made: the number in E.164 format, if
+// it is valid, and its digits.
+func PhoneForms(phone, country string) (forms []string) {
 	valid, _ := E164(phone, country)
-	possible, _ := PossibleE164(visiblePhone(phone), country)
-	var forms []string
-	for _, form := range []string{valid, PhoneDigits(phone), possible, Trim(phone), strings.TrimSpace(phone)} {
-		if form != "" && !slices.Contains(forms, form) {
+	for _, form := range []string{valid, PhoneDigits(phone)} {
+		if form != "" {
 			forms = append(forms, form)
 		}
 	}

@@ -230,16 +230,14 @@ func TestPhoneDigits(t *testing.T) {
 	}
 }
 
-// The forms of a number include those that earlier versions made digests from: the number in E.164 format
-// even if it is not valid, and otherwise the number as sent.
 func TestPhoneForms(t *testing.T) {
 	for sent, want := range map[string][]string{
-		"020 7946 0123":       {"+442079460123", "02079460123", "020 7946 0123"},
+		"020 7946 0123":       {"+442079460123", "02079460123"},
 		"+442079460123":       {"+442079460123", "442079460123"},
-		"(212) 555-0123":      {"2125550123", "+442125550123", "(212) 555-0123"},
-		" ask 12 ":            {"12", "ask 12"},
-		"ask Jo":              {"ask Jo"},
-		"\u202a020 7946 0123": {"+442079460123", "02079460123", "020 7946 0123", "\u202a020 7946 0123"},
+		"(212) 555-0123":      {"2125550123"},
+		" ask 12 ":            {"12"},
+		"ask Jo":              nil,
+		"\u202a020 7946 0123": {"+442079460123", "02079460123"},
 	} {
 		if got := PhoneForms(sent, "GB"); !slices.Equal(got, want) {
 			t.Errorf("PhoneForms(%q) = %q, want %q", sent, got, want)

@@ -41,11 +41,6 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		if err := CheckPay(r); err != nil {
 			return t, err
 		}
-		// During a rolling update, a node that still runs the previous release may have approved
-		// the run without recording payees.
-		if err := freezePayees(tx, r.ID); err != nil {
-			return t, err
-		}
 		return transition{
 			action: "payout_run.pay", to: models.RunPaid, why: reference,
 			columns: map[string]any{"payer": s.by.Name, "paid_at": now, "reference": reference},

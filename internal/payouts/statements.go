@@ -33,7 +33,7 @@ type Payee struct {
 // same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
-// freezePayees records the payees of a run. It does not change payees that are already recorded.
+// freezePayees records the payees of a run.
 func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
 		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p

@@ -99,7 +99,7 @@ func TestOutdatedSchema(t *testing.T) {
 		t.Error(err)
 	}
 	const earlier = 1
-	if err := migrations.DownTo(t.Context(), owner, earlier); err != nil {
+	if _, err := owner.Exec(`DELETE FROM schema_migrations WHERE version_id > $1`, earlier); err != nil {
 		t.Fatal(err)
 	}
 	behind(schema(), earlier)

@@ -510,7 +510,7 @@ const notErasedSQL = `SELECT DISTINCT e.sequence
 		LEFT JOIN leads l ON l.id = e.lead_id AND l.id >= $1 AND l.id < $2
 		LEFT JOIN lead_keys k ON k.lead_id = e.lead_id AND k.lead_id >= $1 AND k.lead_id < $2
 		LEFT JOIN consents c ON c.lead_id = e.lead_id AND c.lead_id >= $1 AND c.lead_id < $2 AND NOT n.keeps_consent
-			AND num_nonnulls(c.disclosure_digest, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0
+			AND num_nonnulls(c.disclosure_digest, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0
 		LEFT JOIN disclosure_uses u ON u.lead_id = e.lead_id AND NOT n.keeps_consent
 	WHERE e.lead_id >= $1 AND e.lead_id < $2 AND n.erased_at IS NOT NULL
 		AND (l.state <> 'erased' OR k.lead_id IS NOT NULL OR c.lead_id IS NOT NULL OR u.lead_id IS NOT NULL)`
