@@ -59,19 +59,25 @@ var notices = regexp.MustCompile(`(?s)<div id="notices".*?</ul>`)
 func TestSavedLinks(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	created := o.Post(t, o.PartnerURL+"/accounts/new", url.Values{"name": {"Second"}, "identifier": {"second-account"}, "status": {"active"}, "signing": {"inherit"}})
+	created := o.Post(t, o.PartnerURL+"/accounts/new", url.Values{
+		"name": {"Second"}, "identifier": {"second-account"}, "status": {"active"}, "signing": {"inherit"},
+	})
 	if created.Status != http.StatusSeeOther {
 		t.Fatalf("got %d: %s", created.Status, created.Text())
 	}
-	if found := notices.FindString(o.Get(t, created.Location()).Body); !strings.Contains(found, `href="`+o.PartnerURL+`/accounts/ac_`) {
+	account := `href="` + o.PartnerURL + `/accounts/ac_`
+	if found := notices.FindString(o.Get(t, created.Location()).Body); !strings.Contains(found, account) {
 		t.Errorf("the notice does not link to the account: %s", found)
 	}
 
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	draft := d.AddDraft(t, "Dearer", admintest.PlumbersIn("GB", money.GBP, 5000))
 	at := web.DraftURL(draft.ID)
-	published := d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"x"}})
-	if found := notices.FindString(d.Get(t, published.Location()).Body); !strings.Contains(found, `href="/pricing/versions/1/rollback"`) {
+	published := d.Post(t, at+"/publish", url.Values{
+		"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"x"},
+	})
+	rollback := `href="/pricing/versions/1/rollback"`
+	if found := notices.FindString(d.Get(t, published.Location()).Body); !strings.Contains(found, rollback) {
 		t.Errorf("the notice does not offer a rollback: %s", found)
 	}
 }

@@ -31,11 +31,12 @@ func (h *Handlers) revokeOtherSessionsPage(k *web.Request) error {
 		return k.Redirect("/account")
 	}
 	return k.Show(http.StatusOK, ui.Confirm(ui.ConfirmView{
-		Shell:       k.Shell("Revoke all other sessions", ui.Link{Label: "Your account", URL: "/account"}),
-		Action:      otherSessions,
-		Consequence: web.CountText(int64(len(sessions)-1), false, "other session", "other sessions") + " will end, and entries that are not saved there can be lost. This session continues.",
-		Submit:      "Revoke all other sessions",
-		Cancel:      "/account",
+		Shell:  k.Shell("Revoke all other sessions", ui.Link{Label: "Your account", URL: "/account"}),
+		Action: otherSessions,
+		Consequence: web.CountText(int64(len(sessions)-1), false, "other session", "other sessions") +
+			" will end, and unsaved entries in them can be lost. This session continues.",
+		Submit: "Revoke all other sessions",
+		Cancel: "/account",
 	}))
 }
 

@@ -303,7 +303,7 @@ func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
 }
 
-// CheckAuditLog verifies the hash chain of the audit log.
+// CheckAuditLog verifies the hash chain of the audit log, and that the console has a notice for each action in it.
 func (h *Console) CheckAuditLog(t testing.TB) {
 	t.Helper()
 	v, err := h.Options.Audit.Verify(t.Context(), "")
@@ -313,20 +313,22 @@ func (h *Console) CheckAuditLog(t testing.TB) {
 	h.checkSaved(t)
 }
 
-// shownOnPage are actions without a notice, because the response to the form shows their result.
-var shownOnPage = []string{
-	"audit.export", "audit.verify", "console.deny", "console.revealed", "lead.download", "lead.evidence", "lead.export", "leads.export", "lead.find", "lead.find_warning",
-	"lead.reveal", "lead.reveal_again", "lead.reveal_warning", "login", "logout", "ledger.download", "ledger.export", "ledger.export_balances", "notes.find",
-	"payout_run.payments", "pricing.export", "privacy_request.download", "privacy_request.export", "reconciliation.export",
-	"signature.check", "staff.accept", "staff.invite", "staff.invite_again", "staff.recovery_codes",
+// withoutNotice are actions that need no notice: the response shows the result, or there is nothing to say.
+var withoutNotice = []string{
+	"audit.export", "audit.verify", "lead.download", "lead.evidence", "lead.export", "lead.find", "lead.find_warning",
+	"lead.reveal", "lead.reveal_again", "lead.reveal_warning", "leads.export", "ledger.download", "ledger.export",
+	"ledger.export_balances", "login", "logout", "notes.find", "payout_run.payments", "pricing.export",
+	"privacy_request.download", "privacy_request.export", "reconciliation.export", "signature.check", "staff.accept",
+	"staff.invite", "staff.invite_again", "staff.recovery_codes",
 }
 
 // checkSaved checks that the console says what was saved after each action that users have taken in the test.
 func (h *Console) checkSaved(t testing.TB) {
 	t.Helper()
-	for _, action := range testkit.Value[[]string](t, h.Database, `SELECT coalesce(array_agg(DISTINCT action), '{}') FROM audit_events
+	for _, action := range testkit.Value[[]string](t, h.Database, `
+		SELECT coalesce(array_agg(DISTINCT action), '{}') FROM audit_events
 		WHERE staff_id IS NOT NULL AND outcome = 'done' AND request_id <> ''`) {
-		if !web.IsSavedAction(action) && !slices.Contains(shownOnPage, action) {
+		if !web.IsSavedAction(action) && !slices.Contains(withoutNotice, action) {
 			t.Errorf("the console does not say that %s was saved", action)
 		}
 	}

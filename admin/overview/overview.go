@@ -223,7 +223,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   web.CountText(others, false, "other partner has", "other partners have") + " more than 5% rejected posts",
 			URL:    "/partners?status=approved&sort=-rejected",
-			Detail: "In the last 24 hours. The list of partners can be sorted by rejected posts.",
+			Detail: "In the last 24 hours, and at least three. The list is sorted by rejected posts.",
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))

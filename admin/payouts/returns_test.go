@@ -320,7 +320,8 @@ func TestInvalidAdjustments(t *testing.T) {
 func TestReturnFormForErasedLead(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Exec(t, `UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL WHERE id = $1`, c.Leads[0])
+	c.Exec(t, `UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL
+		WHERE id = $1`, c.Leads[0])
 	p := c.Get(t, "/payouts/returns/new?lead="+admintest.LeadID(c.Leads[0]))
 	p.Expect(t, "the form", http.StatusUnprocessableEntity, `data-error="lead"`)
 	if strings.Contains(p.Body, `name="evidence"`) || !slices.Contains(p.Codes(), "erased") {
@@ -332,7 +333,8 @@ func TestReturnFormForErasedLead(t *testing.T) {
 func TestAdjustmentNamesLead(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	for _, text := range []string{admintest.TransactionID(c.Leads[0]), strings.TrimPrefix(admintest.LeadID(c.Leads[0]), "ld_")} {
+	lead := c.Leads[0]
+	for _, text := range []string{admintest.TransactionID(lead), strings.TrimPrefix(admintest.LeadID(lead), "ld_")} {
 		c.Post(t, "/payouts/adjust", url.Values{
 			"own": {id.Format(id.Adjustment, uuid.New())}, "account": {id.Format(id.Account, c.Harbour.Account.ID)},
 			"amount": {"1.00"}, "currency": {"GBP"}, "why": {"bonus"}, "lead": {text},

@@ -132,7 +132,8 @@ func TestRunShowsExceptions(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	fay := c.SignInAnotherUser(t, "fay@example.com")
-	account, err := c.Options.Partners.CreateAccount(t.Context(), scope.System, c.Harbour.Partner, partners.NewAccount{Identifier: "harbour-leads-2"})
+	account, err := c.Options.Partners.CreateAccount(t.Context(), scope.System, c.Harbour.Partner,
+		partners.NewAccount{Identifier: "harbour-leads-2"})
 	if err != nil {
 		t.Fatal(err)
 	}

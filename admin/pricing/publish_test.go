@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -320,6 +321,9 @@ func TestRollBack(t *testing.T) {
 	}).ExpectRedirect(t, at+"?tab=publish")
 	d.Get(t, page).Expect(t, "with a scheduled draft", http.StatusOK, `data-withdraws="`+at+`"`)
 	seen.Set("version", admintest.VersionAt(t, again))
+	d.Post(t, page, seen).Expect(t, "scheduled since the page was opened", http.StatusConflict, `data-code="scheduled"`)
+	expectState(t, d, monday, "scheduled 0")
+	seen.Set("withdraws", id.Format(id.RateCard, monday.ID))
 	d.Post(t, page, seen).ExpectRedirect(t, "/pricing/versions/4")
 	expectState(t, d, monday, "draft 0")
 	d.Get(t, "/pricing/versions/4").Expect(t, "the new version", http.StatusOK, `data-state="published"`,

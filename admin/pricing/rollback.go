@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -50,6 +51,7 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 		return err
 	}
 	if found {
+		v.ScheduledID = id.Format(id.RateCard, scheduled.ID)
 		v.Withdraws = ui.Link{Label: web.DraftName(scheduled), URL: web.DraftURL(scheduled.ID)}
 		v.ScheduledFor = web.TimeOf(scheduled.EffectiveAt)
 	}
@@ -62,10 +64,11 @@ func (h *Handlers) rollBack(k *web.Request) error {
 		return err
 	}
 	note := k.R.PostForm.Get("note")
+	scheduled, _ := id.Parse(id.RateCard, k.R.PostForm.Get("withdraws")) // uuid.Nil if no draft was scheduled
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			now, err := h.prices(k).RollBack(k.R.Context(), card.Version, web.FormRowVersion(k), note)
+			now, err := h.prices(k).RollBack(k.R.Context(), card.Version, web.FormRowVersion(k), scheduled, note)
 			return publishedURL(now), err
 		},
 		Show: func(r web.Rejected) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -41,7 +40,7 @@ func (h *Handlers) open(k *web.Request, text string) error {
 		return err
 	}
 	exact := slices.DeleteFunc(slices.Clone(found), func(m match) bool { return !m.exact })
-	personal := strings.Contains(text, "@") || payload.LooksLikePhone(text)
+	personal := web.IsContact(text)
 	v := ui.SearchView{Query: web.Short(text), CanFindLeads: k.May(web.FindLeads)}
 	if personal {
 		v.Query = ""

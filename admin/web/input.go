@@ -63,7 +63,8 @@ func ReasonOption(code, label string) ui.Option {
 	return option
 }
 
-// IsContact reports whether a text looks like an email address or a phone number, which no URL and no page may repeat.
+// IsContact reports whether a text looks like an email address or a phone number. If it could be a consumer's, no URL
+// and no page may repeat it.
 func IsContact(text string) bool { return strings.Contains(text, "@") || payload.LooksLikePhone(text) }
 
 // PhoneCountries returns the options for the country of a phone number, with the given one selected.

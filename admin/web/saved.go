@@ -144,14 +144,17 @@ func (k *Request) savedLinks(e models.AuditEvent) (links []ui.Link, err error) {
 		return nil, err
 	}
 	object := ui.Link{Label: "View " + rows[0].Kind, URL: rows[0].ObjectURL}
-	version, _ := strconv.Atoi(FieldText(Fields(e.After), "version"))
+	version := 0
 	if e.Action == "pricing.publish" {
-		object.URL = VersionURL(version)
+		if version, err = strconv.Atoi(FieldText(Fields(e.After), "version")); err != nil {
+			return nil, err
+		}
+		object = ui.Link{Label: "View " + VersionName(version), URL: VersionURL(version)}
 	}
 	if path, _, _ := strings.Cut(object.URL, "?"); path != "" && path != k.R.URL.Path {
 		links = append(links, object)
 	}
-	if e.Action == "pricing.publish" && version > 1 && k.May(PublishPricing) {
+	if version > 1 && k.May(PublishPricing) {
 		links = append(links, ui.Link{Label: "Roll back", URL: VersionURL(version-1) + "/rollback"})
 	}
 	return links, nil

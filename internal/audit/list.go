@@ -15,7 +15,7 @@ import (
 // Filter selects events. A field with its zero value matches all events. Text and Actor ignore case and accents.
 type Filter struct {
 	Kind, Object string
-	Text         string // part of the actor, the action, the object's id, a value, the reason, or the partner's name or slug
+	Text         string // part of the actor, action, object's id, a value, the reason, or the partner's names or slug
 	Actor        string // part of the actor's name or email address
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject

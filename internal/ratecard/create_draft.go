@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -86,9 +87,13 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 
 // RollBack publishes a new version with the rules of an earlier one. The parameter current is the version that
 // the user saw as the current one. If another version has been published since, RollBack changes nothing and
-// returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead. It withdraws a
-// scheduled draft, which would otherwise block the rollback.
-func (s *Service) RollBack(ctx context.Context, to, current int, note string) (models.RateCard, error) {
+// returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead. RollBack first withdraws
+// the scheduled draft, which would block it, even if the rollback still needs approval. The parameter scheduled is the
+// draft that the user saw as scheduled, or uuid.Nil. If another one is scheduled, RollBack changes nothing and returns an
+// error.
+func (s *Service) RollBack(
+	ctx context.Context, to, current int, scheduled uuid.UUID, note string,
+) (models.RateCard, error) {
 	return s.publishNew(ctx, note, func(tx *gorm.DB) (models.RateCard, error) {
 		draft, source, err := s.begin(tx, fmt.Sprintf("Roll back to version %d", to), to)
 		switch {
@@ -99,17 +104,21 @@ func (s *Service) RollBack(ctx context.Context, to, current int, note string) (m
 				"Version %d has been published since you opened this page. Nothing was published. Review the changes, then try again.",
 				draft.BasedOn))
 		}
-		if err := s.withdrawScheduled(tx); err != nil {
+		if err := s.withdrawScheduled(tx, scheduled); err != nil {
 			return draft, err
 		}
 		return draft, s.auditBegin(tx, draft, source)
 	})
 }
 
-func (s *Service) withdrawScheduled(tx *gorm.DB) error {
+func (s *Service) withdrawScheduled(tx *gorm.DB, seen uuid.UUID) error {
 	draft, found, err := scheduledDraft(tx)
-	if err != nil || !found {
+	switch {
+	case err != nil || !found:
 		return err
+	case draft.ID != seen:
+		return apperr.New(apperr.Conflict, "scheduled",
+			titled(draft)+" has been scheduled since you opened this page. Nothing was published. Try again to withdraw it.")
 	}
 	return s.move(tx, draft, "pricing.withdraw", reopenDraft())
 }

@@ -190,7 +190,7 @@ func AuditList(v AuditListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = FilterSearch("text", "Search these events", v.Text, "User, action, ID, value or reason").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FilterSearch("text", "Search these events", v.Text, "User, partner, action, ID, value or reason").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
