@@ -90,7 +90,7 @@ COMMENT ON COLUMN privacy_request_leads.exception_note IS 'Must not identify the
 COMMENT ON COLUMN privacy_request_leads.erased IS 'Whether this request erased the lead, or it was erased in another way after the request was received, so that its partner must be notified.';
 COMMENT ON TABLE privacy_request_leads IS 'The leads that were found for a privacy request.';
 
--- After an erasure, everyone who received the data must be told (GDPR, article 19).
+-- After an erasure, each recipient of the data must be notified (GDPR, article 19).
 CREATE TABLE privacy_request_notices (
     request_id  uuid        NOT NULL CONSTRAINT privacy_request_notices_request_fkey REFERENCES privacy_requests ON DELETE CASCADE,
     partner_id  uuid        NOT NULL CONSTRAINT privacy_request_notices_partner_fkey REFERENCES partners,

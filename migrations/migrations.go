@@ -31,7 +31,8 @@ type Step struct {
 }
 
 // provider returns a goose provider for the migrations in sources and the one that creates River's
-// tables. The parameter changes must be true if the provider will apply migrations. If it is false, the provider also works on a read-only standby.
+// tables. The parameter changes must be true if the provider will apply migrations. If it is false, the
+// provider also works on a read-only standby.
 func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) {
 	// The locker makes concurrent migrations wait for each other.
 	locker, err := lock.NewPostgresSessionLocker()

@@ -18,7 +18,8 @@ func TestUpgradeFromBaseline(t *testing.T) {
 	owner := openOwner(t, d)
 	upTo(t, owner, baseline)
 	conn, partner := testkit.Connect(t, d.OwnerURL), uuid.New()
-	exec(t, conn, `SELECT create_partitions('{leads, lead_keys, consents, lead_events}', 'month', '2026-01-02', '2026-01-02')`)
+	exec(t, conn, `SELECT create_partitions('{leads, lead_keys, consents, lead_events}', 'month',
+		'2026-01-02', '2026-01-02')`)
 	exec(t, conn, `SELECT create_partitions('{ledger_entries}', 'month', now(), now())`)
 	exec(t, conn, insertPartner, partner, "a-partner")
 	exec(t, conn, insertAccount, uuid.New(), partner, "an-account")
@@ -31,7 +32,8 @@ func TestUpgradeFromBaseline(t *testing.T) {
 		(SELECT count(*) FROM lead_events), (SELECT sum(amount_minor) FROM ledger_entries), (SELECT count(*) FROM signing_secrets),
 		(SELECT count(*) FROM pricing_rules), (SELECT count(*) FROM accounts)`
 	const want = "(3,3,3,3,13680,1,1,2)" // the platform has an account
-	if err := migrations.UpWith(t.Context(), owner, "-- oldest program: 16\n-- +goose Up\nALTER TABLE leads ADD COLUMN next text;"); err != nil {
+	const next = "-- oldest program: 16\n-- +goose Up\nALTER TABLE leads ADD COLUMN next text;"
+	if err := migrations.UpWith(t.Context(), owner, next); err != nil {
 		t.Fatal(err)
 	}
 	if got := value[string](t, conn, `SELECT row(r.*)::text FROM (`+rows+`) AS r`); got != want {

@@ -304,7 +304,8 @@ func TestPriceALead(t *testing.T) {
 			t.Errorf("%s: got unescaped markup", query)
 		}
 	}
-	d.Get(t, at+"industry=plummer").Expect(t, "a typing error", http.StatusUnprocessableEntity, `id="f-industry-error"`, "plumber?")
+	d.Get(t, at+"industry=plummer").Expect(t, "a typing error", http.StatusUnprocessableEntity,
+		`id="f-industry-error"`, "plumber?")
 	d.Get(t, at+"industry=plumbing&country=GBR&partner=unknown&version=77").Expect(t, "two errors",
 		http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
 	d.Get(t, at+"industry=plumbing&partner=unknown").Expect(t, "two other errors", http.StatusUnprocessableEntity,

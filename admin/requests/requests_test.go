@@ -128,7 +128,8 @@ func TestLeadsOfOtherPeople(t *testing.T) {
 	at := r.create(t, "access")
 	r.officer.Get(t, at+"/add").Expect(t, "the form", http.StatusOK, `name="exception"`)
 	added := url.Values{"leads": {admintest.TransactionID(object)}}
-	r.officer.Post(t, at+"/add", added).Expect(t, "without a reason", http.StatusUnprocessableEntity, `data-error="exception"`, added.Get("leads"))
+	r.officer.Post(t, at+"/add", added).Expect(t, "without a reason", http.StatusUnprocessableEntity,
+		`data-error="exception"`, added.Get("leads"))
 	r.officer.Post(t, at+"/add", url.Values{"leads": {"x"}}).Expect(t, "no ID", http.StatusUnprocessableEntity, `data-error="leads"`)
 	added.Set("exception", "proved")
 	r.officer.Post(t, at+"/add", added).ExpectRedirect(t, at)

@@ -38,8 +38,8 @@ const (
 
 // Kinds are all kinds of identifiers.
 var Kinds = []Kind{
-	Lead, Partner, Account, Secret, RateCard, Payout, Return, Export, Request, Staff, Session, Hold, Adjustment, Disclosure,
-	Reconciliation, PrivacyRequest,
+	Lead, Partner, Account, Secret, RateCard, Payout, Return, Export, Request, Staff, Session, Hold, Adjustment,
+	Disclosure, Reconciliation, PrivacyRequest,
 }
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -46,7 +46,8 @@ var dueSQL = map[models.RetentionCategory]struct{ id, received, from, condition 
 	},
 	models.RetainConsent: {
 		"c.lead_id", "c.received_at", `consents c LEFT JOIN leads l ON l.id = c.lead_id AND l.id > $1 AND l.id < $2`,
-		`NOT c.sandbox AND num_nonnulls(c.disclosure_digest, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0 AND (l.country = ANY ($3)) <> $4`,
+		`NOT c.sandbox AND num_nonnulls(c.disclosure_digest, c.recipient_hash, c.form_cert_url, c.third_party_lead_id) > 0
+			AND (l.country = ANY ($3)) <> $4`,
 	},
 }
 

@@ -56,9 +56,11 @@ func TestMostRejectedCountsOthers(t *testing.T) {
 	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	for i := range 7 {
 		p := n.AddPartner(t, fmt.Sprint("partner-", i), models.SigningRequired)
-		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before) VALUES ($1, 0, '[]', 10, 10, 0)`, p.ID)
+		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before)
+			VALUES ($1, 0, '[]', 10, 10, 0)`, p.ID)
 	}
-	if found, others, err := n.Partners.MostRejected(t.Context(), scope.Everywhere); err != nil || len(found) != 5 || others != 2 {
+	found, others, err := n.Partners.MostRejected(t.Context(), scope.Everywhere)
+	if err != nil || len(found) != 5 || others != 2 {
 		t.Errorf("got %d partners and %d others (%v), want 5 and 2", len(found), others, err)
 	}
 }

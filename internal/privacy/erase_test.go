@@ -467,7 +467,8 @@ func TestServiceErasesOnlyThroughEntries(t *testing.T) {
 	lead := r.deliver(t, contact)
 	app := testkit.Connect(t, r.DB.AppURL)
 	for _, sql := range []string{
-		`DELETE FROM lead_keys WHERE lead_id = $1`, `UPDATE leads SET state = 'erased' WHERE id = $1`, `UPDATE consents SET disclosure_digest = NULL WHERE lead_id = $1`,
+		`DELETE FROM lead_keys WHERE lead_id = $1`, `UPDATE leads SET state = 'erased' WHERE id = $1`,
+		`UPDATE consents SET disclosure_digest = NULL WHERE lead_id = $1`,
 	} {
 		if _, err := app.Exec(t.Context(), sql, lead); err == nil {
 			t.Errorf("%s succeeded", sql)
@@ -486,12 +487,14 @@ func TestServiceErasesOnlyThroughEntries(t *testing.T) {
 	}
 	other := r.deliver(t, contact)
 	root := testkit.Connect(t, r.DB.RootURL)
-	if _, err := root.Exec(t.Context(), `UPDATE consents SET disclosure_digest = NULL, recipient_hash = NULL, form_cert_url = NULL, third_party_lead_id = NULL WHERE lead_id = $1`, other); err == nil {
+	if _, err := root.Exec(t.Context(), `UPDATE consents SET disclosure_digest = NULL, recipient_hash = NULL,
+		form_cert_url = NULL, third_party_lead_id = NULL WHERE lead_id = $1`, other); err == nil {
 		t.Error("the owner erased a consent without an entry")
 	}
 	for _, sql := range []string{
 		`UPDATE erasure_entries SET reason = 'legal'`, `UPDATE erasure_entries SET erased_at = NULL`, `DELETE FROM erasures`, `UPDATE erasures SET note = ''`, `TRUNCATE erasure_entries CASCADE`,
-		`UPDATE consents SET acknowledged_at = now()`, `UPDATE consents SET acknowledged_text = NULL`, `UPDATE consents SET disclosure_digest = 'other'`,
+		`UPDATE consents SET acknowledged_at = now()`, `UPDATE consents SET acknowledged_text = NULL`,
+		`UPDATE consents SET disclosure_digest = 'other'`,
 	} {
 		if _, err := root.Exec(t.Context(), sql); err == nil {
 			t.Errorf("%s succeeded", sql)

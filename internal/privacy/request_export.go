@@ -473,7 +473,8 @@ func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) 
 }
 
 const leadDataSQL = `SELECT l.id, l.received_at, ` + partnerName + `, l.industry, l.country, l.urgency, coalesce(nullif(l.postcode, ''), l.quoted_postcode), l.partner_reference, l.sub_id, e.sequence IS NOT NULL, e.erased_at, coalesce(e.keeps_consent, true),
-		c.lead_id IS NOT NULL, coalesce(c.acknowledged, false), c.acknowledged_at, c.acknowledged_text, d.text, d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+		c.lead_id IS NOT NULL, coalesce(c.acknowledged, false), c.acknowledged_at, c.acknowledged_text,
+		d.text, d.replaced_at, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 		(SELECT jsonb_agg(jsonb_build_object('requestedAt', r.requested_at, 'reason', r.reason, 'evidence', r.evidence, 'decision', r.decision_note) ORDER BY r.requested_at)
 			FROM returns r WHERE r.lead_id = l.id),
 		(SELECT jsonb_agg(jsonb_build_object('at', v.at, 'field', v.field, 'reason', v.reason, 'note', v.note) ORDER BY v.at)

@@ -481,7 +481,8 @@ func TestKeptConsentCannotBeChanged(t *testing.T) {
 	r.days(t, 11)
 	run(t, s, counts{contactData: {"GB": 1}})
 	root := testkit.Connect(t, r.DB.RootURL)
-	if _, err := root.Exec(t.Context(), `UPDATE consents SET disclosure_digest = NULL WHERE lead_id = $1`, lead); err == nil {
+	_, err := root.Exec(t.Context(), `UPDATE consents SET disclosure_digest = NULL WHERE lead_id = $1`, lead)
+	if err == nil {
 		t.Error("the owner erased the details of a consent that is kept")
 	}
 }

@@ -135,7 +135,8 @@ func TestParseLead(t *testing.T) {
 	}
 	leadID := id.Format(id.Lead, q.ID)
 	for _, text := range []string{
-		string(token), leadID, strings.ToUpper(leadID), " \t" + leadID + "\u00a0\n", "\u200b" + leadID + "\ufeff", `"` + string(token) + `"`, "“" + leadID + "”",
+		string(token), leadID, strings.ToUpper(leadID), " \t" + leadID + "\u00a0\n",
+		"\u200b" + leadID + "\ufeff", `"` + string(token) + `"`, "“" + leadID + "”",
 	} {
 		if got, err := ParseLead(text); err != nil || got != q.ID {
 			t.Errorf("%s: got %s, %v; want %s", text, got, err, q.ID)

@@ -89,8 +89,8 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 // the user saw as the current one. If another version has been published since, RollBack changes nothing and
 // returns an error. If Policy.RequireApproval is set, it submits a draft for approval instead. RollBack first withdraws
 // the scheduled draft, which would block it, even if the rollback still needs approval. The parameter scheduled is the
-// draft that the user saw as scheduled, or uuid.Nil. If another one is scheduled, RollBack changes nothing and returns an
-// error.
+// draft that the user saw as scheduled, or uuid.Nil. If another one is scheduled, RollBack changes nothing and returns
+// an error.
 func (s *Service) RollBack(
 	ctx context.Context, to, current int, scheduled uuid.UUID, note string,
 ) (models.RateCard, error) {

@@ -119,7 +119,7 @@ func (s *Service) release(
 	return now, err
 }
 
-// Scheduled returns the scheduled draft. The result found is false if there is none.
+// Scheduled returns the scheduled draft, if there is one.
 func (s *Service) Scheduled(ctx context.Context) (draft models.RateCard, found bool, err error) {
 	draft, found, err = scheduledDraft(s.db.Gorm.WithContext(ctx))
 	return draft, found, postgres.Translate(err)
