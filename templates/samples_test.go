@@ -176,14 +176,16 @@ func sessions(own bool) []ui.SessionRow {
 
 func overviews() map[string]templ.Component {
 	full := overviewview.View{
-		Shell:      shell("Overview", "overview"),
-		RangeWords: "in the last 24 hours",
-		StepHead:   "Hour (UTC)",
-		Ranges: []ui.Tab{
-			{Label: "1 h", URL: "/?range=1h"},
-			{Label: "24 h", URL: "/?range=24h", Current: true},
-			{Label: "7 d", URL: "/?range=7d"},
-			{Label: "30 d", URL: "/?range=30d"},
+		Shell: shell("Overview", "overview"),
+		Period: ui.Period{
+			Words:    "in the last 24 hours",
+			StepHead: "Hour (UTC)",
+			Ranges: []ui.Tab{
+				{Label: "1 h", URL: "/?range=1h"},
+				{Label: "24 h", URL: "/?range=24h", Current: true},
+				{Label: "7 d", URL: "/?range=7d"},
+				{Label: "30 d", URL: "/?range=30d"},
+			},
 		},
 		Attention: []ui.AttentionItem{
 			{Text: "2 secrets expire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
@@ -219,10 +221,8 @@ func overviews() map[string]templ.Component {
 		})
 	}
 	quiet := overviewview.View{
-		Shell:      shell("Overview", "overview"),
-		Ranges:     full.Ranges,
-		RangeWords: full.RangeWords,
-		StepHead:   full.StepHead,
+		Shell:  shell("Overview", "overview"),
+		Period: full.Period,
 		Tiles: []ui.StatTile{
 			{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"},
 			{Label: "Posts", Value: "0", Note: "none yet", URL: "/b"},

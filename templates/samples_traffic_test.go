@@ -12,13 +12,15 @@ import (
 
 func partnerTraffic() map[string]templ.Component {
 	full := partnersview.PartnerTrafficView{
-		Head:     head("Traffic"),
-		Words:    "in the last 24 hours",
-		StepHead: "Hour (UTC)",
-		Ranges: []ui.Tab{
-			{Label: "1 h", URL: "?range=1h"},
-			{Label: "24 h", URL: "?range=24h", Current: true},
-			{Label: "30 d", URL: "?range=30d"},
+		Head: head("Traffic"),
+		Period: ui.Period{
+			Words:    "in the last 24 hours",
+			StepHead: "Hour (UTC)",
+			Ranges: []ui.Tab{
+				{Label: "1 h", URL: "?range=1h"},
+				{Label: "24 h", URL: "?range=24h", Current: true},
+				{Label: "30 d", URL: "?range=30d"},
+			},
 		},
 		Tiles: []ui.StatTile{
 			{Label: "Pings", Value: "12,044", Note: "8,102 priced", URL: "/a"},

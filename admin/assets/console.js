@@ -247,6 +247,21 @@
     if (slug) slug.value = slugOf(event.target.value);
   });
 
+  // Adds the selected options as a line to a text field.
+  document.addEventListener("click", (event) => {
+    const picker = event.target.closest("[data-adds]")?.closest("[data-adds-to]");
+    if (!picker) return;
+    const choices = [...picker.querySelectorAll("select")], field = byId(picker.dataset.addsTo);
+    const line = choices.map((one) => one.value).filter(Boolean).join(", ");
+    if (!line) {
+      choices[0].focus();
+      return;
+    }
+    field.value = field.value.trim() ? `${field.value.trimEnd()}\n${line}` : line;
+    for (const one of choices) one.value = "";
+    say(`Added ${line}`);
+  });
+
   // Reports a file that is too large before uploading it. If the server aborts an upload, the
   // browser does not show the response.
   document.addEventListener("change", (event) => {

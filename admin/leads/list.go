@@ -64,7 +64,7 @@ func (h *Handlers) showLeads(
 		Partner:    web.Short(q.Get("partner")),
 		Account:    web.Short(q.Get("account")),
 		Country:    web.Short(q.Get("country")),
-		Countries:  h.countryOptions(),
+		Countries:  web.CountryOptions(h.Prices.Markets()),
 		Reference:  web.Short(q.Get("reference")),
 		SubID:      web.Short(q.Get("sub_id")),
 		From:       web.Short(q.Get("from")),
@@ -86,15 +86,6 @@ func (h *Handlers) showLeads(
 	}
 	v.Find = k.May(web.FindLeads)
 	return k.Show(status, view.List(v))
-}
-
-func (h *Handlers) countryOptions() (all []ui.Option) {
-	for i := range h.Prices.Markets().Len() {
-		if m := h.Prices.Markets().At(i); m.Code != pricingrules.OtherMarket {
-			all = append(all, ui.Option{Value: m.Code, Label: m.Name})
-		}
-	}
-	return all
 }
 
 // addTotals adds the number of leads, the sums of their prices and the link to the export.

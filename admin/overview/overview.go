@@ -18,9 +18,13 @@ import (
 )
 
 func (h *Handlers) overview(k *web.Request) error {
-	r, links := web.SelectedRange(k, "/?")
-	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
-	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
+	r, within, period := web.SelectedRange(k, "/?")
+	v := view.View{Shell: k.Shell("Overview"), Period: period}
+	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, within)
+	var before *reporting.Totals
+	if err == nil {
+		before, err = h.Reporting.Totals(k.R.Context(), k.Scope, within.Before())
+	}
 	if errors.Is(err, context.Canceled) { // the user left the page
 		return err
 	}
@@ -36,11 +40,15 @@ func (h *Handlers) overview(k *web.Request) error {
 	if v.ShowPayouts = k.May(web.ReadPricing) || k.May(web.ReadPayouts) || k.May(web.ReadStaff); v.ShowPayouts {
 		v.Payouts = f.Payouts
 	}
-	v.Tiles = tiles(f)
+	v.Tiles = tiles(f, before)
 	for _, one := range f.Rejections {
 		bar := ui.Bar{Label: web.RejectionLabel(one), Count: one.Count}
 		if k.May(web.ReadPartners) {
-			bar.URL = web.LoggedRequestsURL(url.Values{"endpoint": {one.Endpoint}, "outcome": {one.Reason}, "range": {r.Name()}})
+			q := url.Values{"endpoint": {one.Endpoint}, "outcome": {one.Reason}}
+			if r.Name() != "" { // dates are not a filter of logged requests
+				q.Set("range", r.Name())
+			}
+			bar.URL = web.LoggedRequestsURL(q)
 		}
 		v.Rejections = append(v.Rejections, bar)
 	}
@@ -251,15 +259,21 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, nil
 }
 
-func tiles(f reporting.Figures) []ui.StatTile {
+// tiles returns the numbers of a range beside those of the range before, which can be nil.
+func tiles(f reporting.Figures, before *reporting.Totals) []ui.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Rejections {
 		rejected[r.Endpoint] += r.Count
 	}
-	return []ui.StatTile{
+	all := []ui.StatTile{
 		web.PingsTile(f.Pings, rejected["ping"]),
 		web.AcceptedTile(f.Priced, f.Pings),
 		web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)},
 	}
+	if before != nil {
+		all[0].Before, all[1].Before = ui.Number(before.Pings), web.Share(before.Priced, before.Pings)
+		all[2].Before, all[3].Before = ui.Number(before.Posts), ui.Number(before.Delivered)
+	}
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -98,6 +99,33 @@ func TestTilesShowCorrectNumbers(t *testing.T) {
 			if got[name] != want {
 				t.Errorf("%s: tile %s = %q, want %q", path, name, got[name], want)
 			}
+		}
+	}
+}
+
+// The overview covers any range of dates, and compares it with the period before if requests were counted then.
+func TestOverviewByDates(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
+	for day, posts := range []int{40, 50, 60} {
+		h.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $2, $2, 'post', 'delivered', $3, '{}')`,
+			h.Time.Now().Truncate(24*time.Hour).AddDate(0, 0, day-10), partner, posts)
+	}
+	date := func(daysAgo int) string { return h.Time.Now().AddDate(0, 0, -daysAgo).Format(time.DateOnly) }
+	first, second, third := date(10), date(9), date(8)
+	tile := regexp.MustCompile(`(?s)data-tile="leads".*?tile-value">(.*?)<(?:.*?Previous period: ([\d,]+))?`)
+	for query, want := range map[string]string{
+		"from=" + second + "&to=" + second: "50 40",
+		"from=" + third + "&to=" + third:   "60 50",
+		"from=" + first + "&to=" + third:   "150 ",
+		"from=" + third:                    "60 ", // until now, so the period before begins earlier than the counts
+		"range=24h":                        "0 0",
+		"from=x":                           "0 0", // the default range
+	} {
+		got := tile.FindStringSubmatch(b.Get(t, "/?"+query).Body)
+		if got == nil || got[1]+" "+got[2] != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
 }

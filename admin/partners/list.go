@@ -57,7 +57,8 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		SortName:  sort("name"),
 		SortLeads: sort("leads"),
 		SortSeen:  sort("seen"),
-		// The first click shows the most rejected posts first.
+		// The first click shows the highest payouts, and the most rejected posts.
+		SortPayout:   web.DescendingSortLink("/partners", q, filters, "payout"),
 		SortRejected: web.DescendingSortLink("/partners", q, filters, "rejected"),
 		SortAccepted: sort("accepted"),
 		RequestsURL:  requestsPath,

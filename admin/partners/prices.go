@@ -85,7 +85,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	if own.DailyLeadCap > 0 {
 		v.LeadsLeft = max(0, int64(own.DailyLeadCap)-v.LeadsToday)
 	}
-	v.Categories = h.priceCategories()
+	v.Categories, v.Countries = h.priceCategories(), web.CountryOptions(h.Prices.Markets())
 	if v.Example, err = h.priceExample(k, own.PartnerPricing); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 func (h *Handlers) priceCategories() (all []view.PriceCategory) {
 	industries := h.Prices.Taxonomy().Industries()
 	for _, category := range h.Prices.Taxonomy().Categories() {
-		c := view.PriceCategory{Category: category.Slug}
+		c := view.PriceCategory{Category: category.Slug, Name: category.Name}
 		for _, industry := range industries {
 			if industry.Category == category.Slug {
 				c.Industries = append(c.Industries, industry.Slug)

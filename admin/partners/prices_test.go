@@ -25,7 +25,8 @@ func TestPartnerPrices(t *testing.T) {
 	p := o.Get(t, tab)
 	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard",
 		`data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`,
-		"data-taxonomy", "<code>legal-services</code>", `href="/pricing/explain?partner=harbour-leads"`} {
+		"data-taxonomy", "<code>legal-services</code>", `<option value="category: legal-services">`, `<option value="industry: plumber">`,
+		`<option value="country: FR">`, `href="/pricing/explain?partner=harbour-leads"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page does not contain %s: %s", want, p.Text())
 		}

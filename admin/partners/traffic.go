@@ -17,23 +17,12 @@ import (
 )
 
 func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
-	r, links := web.SelectedRange(k, web.PartnerURL(p.ID)+"?tab=traffic&")
-	within := reporting.LastSteps(k.Now, r.Step, r.Steps)
-	dates, from, until, dated := web.SelectedDates(k)
-	if dated {
-		r, within = dates, reporting.Range{From: from, Until: until, Step: dates.Step}
-		for i := range links {
-			links[i].Current = false
-		}
-	}
+	r, within, period := web.SelectedRange(k, web.PartnerURL(p.ID)+"?tab=traffic&")
 	head, err := h.head(k, p, "traffic")
 	if err != nil {
 		return err
 	}
-	v := view.PartnerTrafficView{
-		Head: head, Ranges: links, Words: r.Words, StepHead: r.Head,
-		From: web.Short(k.R.URL.Query().Get("from")), To: web.Short(k.R.URL.Query().Get("to")),
-	}
+	v := view.PartnerTrafficView{Head: head, Period: period}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, within)
 	if err == nil {
 		v.SubIDs, err = h.subIDs(k, p, within)

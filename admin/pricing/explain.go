@@ -121,11 +121,12 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 	if err != nil {
 		return err
 	}
-	e, err := ratecard.Explain(sheet, ratecard.Lead{
+	lead := ratecard.Lead{
 		Industry: v.Industry,
 		Country:  cmp.Or(strings.TrimSpace(v.Country), "GB"),
 		Urgency:  v.Urgency,
-	}, own)
+	}
+	e, err := ratecard.Explain(sheet, lead, own)
 	if err != nil {
 		_, mistakes, other := web.FormErrors(k, err)
 		v.Errors = append(mistakes, v.Errors...)
@@ -137,5 +138,22 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 		}
 		return with.rulesURL + strconv.Itoa(sheet.Positions[rule])
 	})
-	return nil
+	q := k.R.URL.Query()
+	if q.Get("history") == "" {
+		q.Set("history", "show")
+		v.HistoryURL = "/pricing/explain?" + q.Encode() + "#history"
+		return nil
+	}
+	changes, more, err := h.Prices.PriceHistory(k.R.Context(), lead)
+	for i, c := range changes {
+		v.History = append(v.History, view.PriceChangeRow{
+			Version: h.versionLink(k, c.Card),
+			Earlier: more && i == len(changes)-1,
+			Since:   web.TimeOf(c.Card.EffectiveAt),
+			Author:  cmp.Or(c.Card.Submitter, c.Card.Author),
+			Cell:    c.Cell,
+			Note:    c.Card.Note,
+		})
+	}
+	return err
 }

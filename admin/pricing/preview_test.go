@@ -304,6 +304,11 @@ func TestPriceALead(t *testing.T) {
 			t.Errorf("%s: got unescaped markup", query)
 		}
 	}
+	const plumber = "industry=plumber&country=GB"
+	if p := d.Get(t, at+plumber); !slices.Contains(p.Values("href"), at+"country=GB&history=show&industry=plumber#history") {
+		t.Errorf("got no link to the price history: %v", p.Values("href"))
+	}
+	d.Get(t, at+plumber+"&history=show").Expect(t, "the history", http.StatusOK, `id="history"`, "45.60 GBP")
 	d.Get(t, at+"industry=plummer").Expect(t, "a typing error", http.StatusUnprocessableEntity,
 		`id="f-industry-error"`, "plumber?")
 	d.Get(t, at+"industry=plumbing&country=GBR&partner=unknown&version=77").Expect(t, "two errors",

@@ -67,15 +67,20 @@ func ReasonOption(code, label string) ui.Option {
 // and no page may repeat it.
 func IsContact(text string) bool { return strings.Contains(text, "@") || payload.LooksLikePhone(text) }
 
-// PhoneCountries returns the options for the country of a phone number, with the given one selected.
-func PhoneCountries(markets *pricingrules.Markets, country string) []ui.Option {
-	all := []ui.Option{{Label: "None (the number starts with +)"}}
+// CountryOptions returns the countries that have a market of their own.
+func CountryOptions(markets *pricingrules.Markets) (all []ui.Option) {
 	for i := range markets.Len() {
-		if m := markets.At(i); len(m.Code) == 2 {
+		if m := markets.At(i); m.Code != pricingrules.OtherMarket {
 			all = append(all, ui.Option{Value: m.Code, Label: m.Name})
 		}
 	}
-	return SelectOption(all, country)
+	return all
+}
+
+// PhoneCountries returns the options for the country of a phone number, with the given one selected.
+func PhoneCountries(markets *pricingrules.Markets, country string) []ui.Option {
+	none := ui.Option{Label: "None (the number starts with +)"}
+	return SelectOption(append([]ui.Option{none}, CountryOptions(markets)...), country)
 }
 
 // IsFiltered reports whether the query has a value for any of the named filters.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,20 +12,20 @@ import (
 
 const day = 24 * time.Hour
 
-// Range is a time range that ends now, divided into steps for a chart.
+// Range is a time range that is divided into steps for a chart. The ranges with a name end now.
 type Range struct {
-	name, label, Words string
-	Step               time.Duration
-	Steps              int
-	layout, Head       string
+	name, label, words string
+	step               time.Duration
+	steps              int
+	layout, head       string
 }
 
 // StepLabel formats the time step that begins at the given time, such as "12:00", or "2 Jan 12:00–18:00" for a step of
 // several hours.
 func (r Range) StepLabel(at time.Time) string {
 	label := at.Format(r.layout)
-	if r.Step > time.Hour && r.Step < day {
-		label += "–" + at.Add(r.Step).Format("15:04")
+	if r.step > time.Hour && r.step < day {
+		label += "–" + at.Add(r.step).Format("15:04")
 	}
 	return label
 }
@@ -41,32 +42,32 @@ var ranges = []Range{
 // range is selected and the time is zero.
 func RangeFilter(name string, days int, now time.Time) (options []ui.Option, since time.Time) {
 	for _, one := range ranges {
-		kept := one.Step*time.Duration(one.Steps) <= time.Duration(days)*24*time.Hour
+		kept := one.step*time.Duration(one.steps) <= time.Duration(days)*24*time.Hour
 		if kept {
-			label := ui.Sentence(strings.TrimPrefix(one.Words, "in the "))
+			label := ui.Sentence(strings.TrimPrefix(one.words, "in the "))
 			options = append(options, ui.Option{Value: one.name, Label: label})
 		}
 		if one.name == name && len(options) > 0 {
 			options[len(options)-1].Selected = true
-			since = reporting.LastSteps(now, one.Step, one.Steps).From
+			since = reporting.LastSteps(now, one.step, one.steps).From
 		}
 	}
 	return options, since
 }
 
-// Name returns the value of the query parameter "range" that selects the range.
+// Name returns the value of the query parameter "range" that selects the range. A range of dates has no name.
 func (r Range) Name() string { return r.name }
 
 // maxDays is the maximum number of days in a range of dates.
 const maxDays = 400
 
-// SelectedDates returns the range between the dates in the query's parameters from and to, with its start and its
-// end. Without one of the dates, it is the other one or, for the end, today. If the query has no dates or they are not
-// valid, ok is false. In the second case, SelectedDates adds a notice to the page.
-func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
+// selectedDates returns the range of dates in the query's parameters from and to, and its times. Without one of the
+// dates, it is the other one or, for the end, today. If the query has no dates or they are not valid, ok is false. In
+// the second case, selectedDates adds a notice to the page.
+func selectedDates(k *Request) (r Range, within reporting.Range, ok bool) {
 	from, until, mistakes := DateRange(k.R.URL.Query())
 	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {
-		return r, from, until, false
+		return r, within, false
 	}
 	if until.IsZero() {
 		until = k.Now.UTC().Truncate(day).Add(day)
@@ -85,34 +86,42 @@ func SelectedDates(k *Request) (r Range, from, until time.Time, ok bool) {
 	}
 	if len(mistakes) > 0 {
 		k.Notices = append(k.Notices, mistakes...)
-		return r, from, until, false
+		return r, within, false
 	}
 	if until.After(k.Now) && from.Before(k.Now) {
 		until = k.Now
 	}
 	r = Range{
-		Words: "from " + from.Format("2 January") + " to " + last.Format("2 January 2006"),
-		Step:  day, layout: "2 Jan", Head: "Day (UTC)",
+		words: "from " + from.Format("2 January") + " to " + last.Format("2 January 2006"),
+		step:  day, layout: "2 Jan", head: "Day (UTC)",
 	}
 	if days <= 14 {
-		r.Step, r.layout, r.Head = 6*time.Hour, "2 Jan 15:04", "Period (UTC)"
+		r.step, r.layout, r.head = 6*time.Hour, "2 Jan 15:04", "Period (UTC)"
 	}
 	if days == 1 {
-		r.Words, r.Step, r.layout, r.Head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
+		r.words, r.step, r.layout, r.head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
 	}
-	return r, from, until, true
+	return r, reporting.Range{From: from, Until: until, Step: r.step}, true
 }
 
-// SelectedRange returns the range that the query selects, and links to all ranges.
-func SelectedRange(k *Request, path string) (r Range, links []ui.Tab) {
-	chosen := 1
-	for i, one := range ranges {
-		if k.R.URL.Query().Get("range") == one.name {
-			chosen = i
+// SelectedRange returns the range that the query selects by name or by dates, its times, and the controls that select
+// another one. path is the address of the page without these parameters. It ends with "?" or "&".
+func SelectedRange(k *Request, path string) (r Range, within reporting.Range, period ui.Period) {
+	q := k.R.URL.Query()
+	r, within, dated := selectedDates(k)
+	if !dated {
+		i := slices.IndexFunc(ranges, func(one Range) bool { return one.name == q.Get("range") })
+		if i < 0 {
+			i = 1
 		}
+		r = ranges[i]
+		within = reporting.LastSteps(k.Now, r.step, r.steps)
 	}
-	for i, one := range ranges {
-		links = append(links, ui.Tab{Label: one.label, URL: path + "range=" + one.name, Current: i == chosen})
+	for _, one := range ranges {
+		period.Ranges = append(period.Ranges,
+			ui.Tab{Label: one.label, URL: path + "range=" + one.name, Current: one.name == r.name})
 	}
-	return ranges[chosen], links
+	period.From, period.To = Short(q.Get("from")), Short(q.Get("to"))
+	period.Words, period.StepHead = r.words, r.head
+	return r, within, period
 }

@@ -27,17 +27,22 @@ type order struct {
 
 func orderOf(sort string) order {
 	name, desc := strings.CutPrefix(sort, "-")
-	number := func(text string) (any, error) { return strconv.ParseInt(text, 10, 64) }
+	number := func(key string) (any, error) { return strconv.ParseInt(key, 10, 64) }
+	text := func(key string) (any, error) {
+		if strings.ContainsRune(key, 0) {
+			return nil, fmt.Errorf("key %q contains NUL", key)
+		}
+		return key, nil
+	}
 	switch name {
 	case "name":
-		return order{name, "lower(p.name)", desc, func(text string) (any, error) {
-			if strings.ContainsRune(text, 0) {
-				return nil, fmt.Errorf("name %q contains NUL", text)
-			}
-			return text, nil
-		}}
+		return order{name, "lower(p.name)", desc, text}
 	case "leads":
 		return order{name, "coalesce(f.leads, 0)", desc, number}
+	case "payout":
+		// By currency, then by amount, because amounts in different currencies cannot be compared.
+		const digits = `to_char((f.payouts #>> '{0,minor}')::bigint, 'FM0000000000000000000')`
+		return order{name, `coalesce(f.payouts #>> '{0,currency}' || ` + digits + `, '') COLLATE "C"`, desc, text}
 	case "rejected":
 		return order{name, "coalesce(f.rejected_posts, 0)", desc, number}
 	case "accepted":

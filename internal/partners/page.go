@@ -24,9 +24,9 @@ type Query struct {
 	// identifier, ignoring case and accents. It can also be the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
-	// Sort is "name", "leads", "rejected" (rejected posts), "accepted" (the share of accepted posts) or "seen"
-	// (last traffic). A leading minus sign means descending order. Anything else sorts by creation time, newest
-	// first.
+	// Sort is "name", "leads", "payout" (the currency with the most leads, then the amount), "rejected" (rejected
+	// posts), "accepted" (the share of accepted posts) or "seen" (last traffic). A leading minus sign means
+	// descending order. Anything else sorts by creation time, newest first.
 	Sort string
 	// Before and After are cursors from a Page with the same Sort. An invalid cursor selects the
 	// first page.

@@ -85,6 +85,26 @@ func TestPageSortsByRejectedPosts(t *testing.T) {
 	}
 }
 
+func TestPageSortsByPayout(t *testing.T) {
+	t.Parallel()
+	o := newPartnerService(t)
+	for i, payouts := range []string{
+		`[{"currency": "GBP", "minor": 900}, {"currency": "EUR", "minor": 1}]`,
+		`[{"currency": "EUR", "minor": 10000}]`,
+		`[{"currency": "GBP", "minor": 1000}]`,
+		`[]`,
+	} {
+		o.insertFigures(t, o.partner(t, string(rune('a'+i))), 1, payouts, nil)
+	}
+	o.partner(t, "e") // has no figures yet
+	for sort, want := range map[string]string{"payout": "debac", "-payout": "cabed"} {
+		first, one := o.page(t, scope.System, partners.Query{Sort: sort, Size: 3})
+		if _, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older}); one+two != want {
+			t.Errorf("sorted by %s: %s, then %s, want %s", sort, one, two, want)
+		}
+	}
+}
+
 func TestPageFilters(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)

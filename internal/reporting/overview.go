@@ -29,6 +29,11 @@ func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	return Range{From: first, Until: now, Step: step}
 }
 
+// Before returns the range of equal length that ends where the range begins.
+func (r Range) Before() Range {
+	return Range{From: r.From.Add(r.From.Sub(r.Until)), Until: r.From, Step: r.Step}
+}
+
 func (r Range) steps() (all []Step) {
 	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
 		all = append(all, Step{At: at})
@@ -54,14 +59,19 @@ type Payout struct {
 	Leads  int64
 }
 
+// Totals contains numbers of requests. Sandbox accounts are excluded (decision 25).
+type Totals struct {
+	Pings     int64 // all pings, including rejected ones
+	Priced    int64
+	Posts     int64 // all posts, including retries and rejected ones
+	Replayed  int64 // retries that got the leadId of their delivered lead
+	Delivered int64 // leads
+}
+
 // Figures contains the totals of a range. Sandbox accounts are excluded (decision 25).
 type Figures struct {
+	Totals
 	Steps      []Step // all steps, including those without traffic
-	Pings      int64  // all pings, including rejected ones
-	Priced     int64
-	Posts      int64 // all posts, including retries and rejected ones
-	Replayed   int64 // retries that got the leadId of their delivered lead
-	Delivered  int64 // leads
 	Rejections []RejectionCount
 	Payouts    []Payout
 }
@@ -72,6 +82,19 @@ func (in *Reader) Figures(ctx context.Context, sc scope.Scope, r Range) (f Figur
 		return f, postgres.Translate(err)
 	}
 	return f, postgres.Translate(f.readPayouts(ctx, in.db, sc, r))
+}
+
+// Totals returns the numbers of requests in a range for the partners in the scope. It returns nil if requests were not
+// counted when the range began, or the counts of that time are already deleted.
+func (in *Reader) Totals(ctx context.Context, sc scope.Scope, r Range) (*Totals, error) {
+	var counted bool
+	err := in.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, r.From).Scan(&counted)
+	if err != nil || !counted {
+		return nil, postgres.Translate(err)
+	}
+	var f Figures
+	err = f.readTraffic(ctx, in.db, sc, r)
+	return &f.Totals, postgres.Translate(err)
 }
 
 func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Scope, r Range) error {

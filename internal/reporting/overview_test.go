@@ -52,6 +52,19 @@ func TestFigures(t *testing.T) {
 	entry(theirs, now.Add(-time.Minute), "EUR", 1)
 	entry(mine, now.Add(-4*time.Hour), "GBP", 1)
 
+	minute := now.Truncate(time.Minute)
+	before := reporting.Range{From: minute.Add(-2 * time.Hour), Until: minute, Step: time.Hour}.Before()
+	for end, want := range map[time.Duration]*reporting.Totals{
+		0:                {Posts: 1000, Delivered: 1000},
+		-2 * time.Minute: nil, // begins before the first count
+	} {
+		r := reporting.Range{From: before.From.Add(end), Until: before.Until, Step: time.Hour}
+		got, err := reporting.NewReader(d.DB).Totals(t.Context(), scope.Partners(mine), r)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("totals from %s: %v (-want +got):\n%s", r.From, err, diff)
+		}
+	}
+
 	r := reporting.LastSteps(now, time.Hour, 3)
 	if len := r.Until.Sub(r.From); len <= 2*time.Hour || len > 3*time.Hour {
 		t.Fatalf("got a range of %s, want 2h to 3h", len)
@@ -66,12 +79,8 @@ func TestFigures(t *testing.T) {
 		want  reporting.Figures
 	}{
 		"all partners": {scope.System, reporting.Figures{
+			Totals:     reporting.Totals{Pings: 107, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7},
 			Steps:      steps(17, last),
-			Pings:      107,
-			Priced:     90,
-			Posts:      19,
-			Replayed:   3,
-			Delivered:  7,
 			Rejections: []reporting.RejectionCount{{"post", "signature", 9}, {"ping", "payload", 7}},
 			Payouts: []reporting.Payout{
 				{money.Amount{Minor: 101, Currency: money.EUR}, 2},
@@ -79,12 +88,8 @@ func TestFigures(t *testing.T) {
 			},
 		}},
 		"one partner": {scope.Partners(mine), reporting.Figures{
+			Totals:     reporting.Totals{Pings: 100, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7},
 			Steps:      steps(10, last),
-			Pings:      100,
-			Priced:     90,
-			Posts:      19,
-			Replayed:   3,
-			Delivered:  7,
 			Rejections: []reporting.RejectionCount{{"post", "signature", 9}},
 			Payouts: []reporting.Payout{
 				{money.Amount{Minor: 100, Currency: money.EUR}, 1},

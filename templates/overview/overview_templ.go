@@ -18,11 +18,9 @@ import (
 // View is the overview: items that need attention, and statistics about traffic and payouts.
 type View struct {
 	Shell       ui.Shell
-	Ranges      []ui.Tab // 1 h, 24 h, 7 d, 30 d
-	RangeWords  string   // completes sentences: "in the last 24 hours"
+	Period      ui.Period
 	Attention   []ui.AttentionItem
 	Tiles       []ui.StatTile // pings, accepted share, posts, leads
-	StepHead    string        // heading for the time steps of the chart: "Hour (UTC)"
 	Traffic     []ui.TrafficStep
 	Rejections  []ui.Bar // by reason, most frequent first
 	ShowPayouts bool
@@ -73,6 +71,14 @@ func Page(v View) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
+			templ_7745c5c3_Err = ui.PeriodDates("/", v.Period).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " ")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 			if v.Failed != "" {
 				templ_7745c5c3_Err = ui.ErrorState(v.Failed, v.RetryURL).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
@@ -83,15 +89,15 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <div class=\"panel mt-4\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <div class=\"panel mt-4\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.LineChart(ui.TrafficChart(v.Traffic, v.StepHead, v.RangeWords)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LineChart(ui.TrafficChart(v.Traffic, v.Period.StepHead, v.Period.Words)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</div><div class=\"grid-two mt-4\"><div class=\"panel\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div><div class=\"grid-two mt-4\"><div class=\"panel\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -99,12 +105,12 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				if v.ShowPayouts {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"panel\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -112,19 +118,19 @@ func Page(v View) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</div>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Page(v.Shell, ui.Choice("Range", v.Ranges)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Page(v.Shell, ui.Choice("Range", v.Period.Ranges)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -134,7 +140,7 @@ func Page(v View) templ.Component {
 
 func (v View) rejections() string {
 	if len(v.Rejections) == 0 {
-		return "No requests were rejected " + v.RangeWords + "."
+		return "No requests were rejected " + v.Period.Words + "."
 	}
 	var all int64
 	for _, r := range v.Rejections {
@@ -143,18 +149,18 @@ func (v View) rejections() string {
 	most := v.Rejections[0]
 	percent := (100*most.Count + all/2) / max(all, 1) // rounded
 	return fmt.Sprintf("%s %s. The most common reason is “%s” (%d%%).",
-		ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, percent)
+		ui.Plural(all, "rejection", "rejections"), v.Period.Words, most.Label, percent)
 }
 
 func (v View) payouts() string {
 	if len(v.Payouts) == 0 {
-		return "No leads earned a payout " + v.RangeWords + "."
+		return "No leads earned a payout " + v.Period.Words + "."
 	}
 	var leads int64
 	for _, p := range v.Payouts {
 		leads += p.Leads
 	}
-	return fmt.Sprintf("%s %s.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
+	return fmt.Sprintf("%s %s.", ui.Plural(leads, "lead", "leads"), v.Period.Words)
 }
 
 func (v View) payoutBars() []ui.Bar {

@@ -50,7 +50,7 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 		{"version-first", "/pricing/versions/1"},
 		{"compare", "/pricing/compare?a=1&b=2"},
 		{"compare-mistake", "/pricing/compare?a=1&b=77"},
-		{"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"},
+		{"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads&history=show"},
 		{"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
 	}
 	for _, one := range pages {
