@@ -95,6 +95,7 @@ func TestPageSortsByPayout(t *testing.T) {
 		`[]`,
 	} {
 		o.insertFigures(t, o.partner(t, string(rune('a'+i))), 1, payouts, nil)
+		o.clock.Advance(time.Second) // so that partners without payouts are in the order of their creation
 	}
 	o.partner(t, "e") // has no figures yet
 	for sort, want := range map[string]string{"payout": "debac", "-payout": "cabed"} {
