@@ -49,7 +49,7 @@ test: needs assets ## run all tests with the race detector, against a real Postg
 	$(GO) test -race -timeout 30m ./...
 
 # Packages with slow tests, which use a browser, kill processes or measure times.
-SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/devpg ./internal/devstack ./internal/devvault ./soak ./templates ./test/...
+SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
 test-short: assets ## run the fast tests (no browser, no killed processes), without the race detector
@@ -64,7 +64,7 @@ check: assets ## check the format, vet, golangci-lint, generated files, imports,
 	$(GO) vet ./...
 	$(LINT) golangci-lint run
 	@.ci/generated
-	$(GO) test -count=1 ./internal/imports ./docs
+	$(GO) test -count=1 ./internal/dev/imports ./docs
 	@.ci/vulnerabilities $(LINT) govulncheck ./...
 
 .PHONY: generate
@@ -73,7 +73,7 @@ generate: ## generate Go code from the templates
 
 .PHONY: reference
 reference: ## generate the pages in docs/reference from the code
-	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./internal/config ./migrations ./test/vault
+	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/platform/authz ./internal/platform/config ./migrations ./test/vault
 
 .PHONY: fmt
 fmt: ## format the code

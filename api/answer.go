@@ -5,7 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
 )
 
 // countedByServer is the maximum size, in bytes, of a response for which net/http sets Content-Length.

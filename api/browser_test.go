@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 

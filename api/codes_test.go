@@ -61,9 +61,9 @@ func constantsOf(t *testing.T, folder, name string) (values []string) {
 func TestListsOfCodes(t *testing.T) {
 	schemas := loadDocument(t).Components.Schemas
 	for name, c := range map[string]struct{ folder, constants string }{
-		"FieldCode":   {"../internal/apperr", "FieldCode"},
-		"JSONReason":  {"../internal/payload", "JSONReason"},
-		"WarningCode": {"../internal/payload", "WarningCode"},
+		"FieldCode":   {"../internal/base/apperr", "FieldCode"},
+		"JSONReason":  {"../internal/protocol/payload", "JSONReason"},
+		"WarningCode": {"../internal/protocol/payload", "WarningCode"},
 	} {
 		values := valuesOf(schemas[name])
 		got, want := slices.Sorted(maps.Keys(values)), slices.Sorted(slices.Values(constantsOf(t, c.folder, c.constants)))
@@ -90,7 +90,7 @@ func valuesOf(schema *openapi3.SchemaRef) map[string]map[string]any {
 // public code.
 func TestErrorCodes(t *testing.T) {
 	doc := loadDocument(t)
-	codes := slices.Sorted(slices.Values(constantsOf(t, "../internal/apperr", "PublicCode")))
+	codes := slices.Sorted(slices.Values(constantsOf(t, "../internal/base/apperr", "PublicCode")))
 	var listed []string
 	for _, code := range doc.Components.Schemas["ErrorCode"].Value.Extensions["x-extensible-enum"].([]any) {
 		listed = append(listed, code.(string))
@@ -121,7 +121,7 @@ func TestOpenLists(t *testing.T) {
 // Each error that the packages of the partner API declare has a public code. Without one, the response
 // would contain internal_error.
 func TestDeclaredErrorsHaveAPublicCode(t *testing.T) {
-	for _, folder := range []string{".", "../internal/intake", "../internal/payload", "../internal/signing"} {
+	for _, folder := range []string{".", "../internal/intake", "../internal/protocol/payload", "../internal/protocol/signing"} {
 		for _, file := range parseGo(t, folder) {
 			coded := map[ast.Node]bool{}
 			ast.Inspect(file, func(n ast.Node) bool {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/evidence"
-	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // Every error matches the OpenAPI document, has a listed code, and has the X-Request-Id as its requestId,

@@ -5,8 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
+	"github.com/pingpost/pingpost/internal/platform/audit"
 )
 
 // The public keys of evidence packs are published as a JWK set that caches can store.

@@ -19,8 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/pingpost/pingpost/api"
-	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/payload"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/test/spec"
 )

@@ -8,12 +8,12 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/httpserver"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/clientaddr"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // post handles POST {base_url}/api/lead/post.

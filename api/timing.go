@@ -6,9 +6,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

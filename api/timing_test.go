@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // ticking is a clock that advances by a step on each call, and records the times that it

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pingpost/pingpost/bench/benchdata"
 	"github.com/pingpost/pingpost/bench/child"
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 )
 
 func TestMain(m *testing.M) {

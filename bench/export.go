@@ -8,14 +8,14 @@ import (
 
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/blobstore"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/jobs"
-	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/blobstore"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // maxExportResident is the maximum additional memory that a process may use during an export, in MB.

@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/ledger"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/models"
 )
 

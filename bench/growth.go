@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/bench/benchdata"
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

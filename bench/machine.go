@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 )
 
 // machine contains the properties of the machine that affect the figures. It contains nothing that

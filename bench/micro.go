@@ -13,10 +13,10 @@ import (
 
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/load"
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/load"
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"

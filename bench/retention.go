@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/benchdata"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/journal"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/platform/journal"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/privacy"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // The roles that a child process can have.

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/load"
 	"github.com/pingpost/pingpost/bench/sample"
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/load"
 	"github.com/pingpost/pingpost/bench/sample"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )

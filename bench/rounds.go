@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 )
 
 // subject is a contender: the product, or a baseline that does the same work. In each part of a

@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 

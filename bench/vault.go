@@ -7,11 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/transit"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
+	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // insertAnyEntry inserts an entry with a unique reference. insertSameEntry inserts an entry whose

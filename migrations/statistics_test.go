@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // Postgres collects no statistics about columns with personal data, in tables and their partitions.

@@ -22,7 +22,7 @@ const (
 //	    └────────────┴─────► failed or cancelled
 //
 // Queue.Enqueue inserts a job in the state waiting. These are the other changes of state, with the
-// functions in internal/jobs that make them:
+// functions in internal/platform/jobs that make them:
 //
 //	waiting → running     a worker claims the job (claim)
 //	running → waiting     the attempt failed, or its node is stopping (settle)

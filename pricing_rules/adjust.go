@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // MinAdjustment and MaxAdjustment are the smallest and largest adjustments that a partner can have, in

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pingpost/pingpost/internal/csvcell"
-	"github.com/pingpost/pingpost/internal/iso3166"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/csvcell"
+	"github.com/pingpost/pingpost/internal/base/iso3166"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 func texts(changes []Change) []string {

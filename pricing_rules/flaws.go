@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 type flawKind uint8

@@ -1,7 +1,7 @@
 package pricingrules
 
 import (
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // index finds the rules with a given selector in constant time. Each possible selector has a slot. A

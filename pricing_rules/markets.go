@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/pingpost/pingpost/internal/iso3166"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/suggest"
+	"github.com/pingpost/pingpost/internal/base/iso3166"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/suggest"
 )
 
 // OtherMarket is the code of the market that contains all countries without prices of their own.

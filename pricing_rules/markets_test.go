@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // For every pair of letters, the currency must be the one that "Currency by country" in the

@@ -5,8 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/pingpost/pingpost/internal/iso3166"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/iso3166"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 type source struct {

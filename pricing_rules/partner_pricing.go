@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/iso3166"
+	"github.com/pingpost/pingpost/internal/base/iso3166"
 )
 
 // PartnerPricing contains a partner's adjustment and exclusions, which are applied to the result of the

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/pingpost/pingpost/internal/yamldoc"
+	"github.com/pingpost/pingpost/internal/base/yamldoc"
 )
 
 // reader reads one YAML file and collects the problems that it finds. It reads YAML nodes and does not

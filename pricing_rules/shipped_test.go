@@ -3,7 +3,7 @@ package pricingrules
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 func shipped(t testing.TB) (*Taxonomy, *Markets, Card) {

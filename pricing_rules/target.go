@@ -1,6 +1,6 @@
 package pricingrules
 
-import "github.com/pingpost/pingpost/internal/money"
+import "github.com/pingpost/pingpost/internal/base/money"
 
 // Target is the selector of a rule. A field that is "" matches everything.
 type Target struct{ Industry, Category, Country, Urgency string }

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/pingpost/pingpost/internal/suggest"
+	"github.com/pingpost/pingpost/internal/base/suggest"
 )
 
 // Industry is one of the industries that the specification defines.

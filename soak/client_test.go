@@ -19,7 +19,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // patience limits how long a client tries to deliver one lead.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 )
 
 // TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full, and that the

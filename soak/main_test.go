@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 )
 
 var (

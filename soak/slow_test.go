@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // slowConnections is the number of connections that send their requests one byte at a time.

@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 )
 
 const focused = `document.activeElement.id`

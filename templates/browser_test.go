@@ -12,7 +12,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/pingpost/pingpost/admin/assets"
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 )
 
 // policy is the console's Content-Security-Policy. It forbids inline code and other origins.

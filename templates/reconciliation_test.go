@@ -6,7 +6,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	reconciliationview "github.com/pingpost/pingpost/templates/reconciliation"
 	"github.com/pingpost/pingpost/templates/ui"
 )

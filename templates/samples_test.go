@@ -9,7 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/pingpost/pingpost/admin/assets"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/reporting"
 	accountview "github.com/pingpost/pingpost/templates/account"
 	designview "github.com/pingpost/pingpost/templates/design"

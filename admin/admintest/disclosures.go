@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // AddDisclosure adds a disclosure text that a partner was the first to send, and returns the URL of its page.

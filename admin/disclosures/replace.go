@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/privacy"
 	view "github.com/pingpost/pingpost/templates/disclosures"
 	"github.com/pingpost/pingpost/templates/ui"

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 )
 
 // Handlers handles requests to this package's routes.

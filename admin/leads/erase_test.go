@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 )
 

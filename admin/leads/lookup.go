@@ -2,7 +2,7 @@ package leads
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // URLForID returns the URL of a lead, or of a quote without a lead. The parameter text is a leadId, a

@@ -2,7 +2,7 @@ package partners
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // URLForID returns the URL of the partner or the request with this id. It returns "" if the

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // Invalid input in the payout forms changes nothing, causes no server error, and is escaped on the

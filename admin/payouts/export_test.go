@@ -12,8 +12,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // An invalid filter matches nothing and cannot be exported. Otherwise a typing error would export

@@ -2,7 +2,7 @@ package payouts
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // URLForID returns the URL of the payout run, return or adjustment with this id. It returns "" if the object does

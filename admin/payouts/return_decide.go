@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/scope"
 )
 
 func (h *Handlers) acceptReturn(k *web.Request) error {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"

@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"

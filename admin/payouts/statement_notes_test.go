@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // The statement and its CSV file contain the notes for the partner as text, and the partner's reference and

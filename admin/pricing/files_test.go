@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/yamldoc"
+	"github.com/pingpost/pingpost/internal/base/yamldoc"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

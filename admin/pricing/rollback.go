@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"

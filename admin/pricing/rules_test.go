@@ -10,8 +10,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	pricingpages "github.com/pingpost/pingpost/admin/pricing"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 

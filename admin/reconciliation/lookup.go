@@ -2,7 +2,7 @@ package reconciliation
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // URLForID returns the URL of the reconciliation with this id. It returns "" if the reconciliation does

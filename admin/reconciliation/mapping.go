@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	view "github.com/pingpost/pingpost/templates/reconciliation"
 	"github.com/pingpost/pingpost/templates/ui"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/reconcile"
-	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

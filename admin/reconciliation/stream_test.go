@@ -11,7 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -2,7 +2,7 @@ package requests
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/letters"
+	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"

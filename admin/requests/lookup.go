@@ -2,7 +2,7 @@ package requests
 
 import (
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // URLForID returns the URL of the privacy request with this id. It returns "" if there is none or the user

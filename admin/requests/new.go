@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	view "github.com/pingpost/pingpost/templates/retention"
 	"github.com/pingpost/pingpost/templates/ui"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -3,8 +3,8 @@ package web
 import (
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )

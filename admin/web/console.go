@@ -15,13 +15,13 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/admin/assets"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/authz"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
+	"github.com/pingpost/pingpost/internal/platform/snapshot"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 )
 

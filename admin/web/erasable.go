@@ -1,7 +1,7 @@
 package web
 
 import (
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -3,8 +3,8 @@ package web
 import (
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
 )
 
 // PartnerNames maps ids of partners to their slugs.

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/httpserver"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/authz"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/templates/ui"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/assets"
-	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"

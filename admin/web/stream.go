@@ -4,7 +4,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 )
 
 // extendDeadlines extends the deadlines of an upload or download. Without this, the server's timeouts

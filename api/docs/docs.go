@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"text/template"
 
-	"github.com/pingpost/pingpost/internal/yamldoc"
+	"github.com/pingpost/pingpost/internal/base/yamldoc"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/docs"

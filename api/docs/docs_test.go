@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )

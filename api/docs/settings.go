@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // Settings are the settings of the node that the documentation states.

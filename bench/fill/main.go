@@ -14,11 +14,11 @@ import (
 
 	"github.com/pingpost/pingpost/bench/benchdata"
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/keyring"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/transit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/keys/transit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/app"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/protocol/payload"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // canariesIn returns those of the canaries that a text contains, in any letter case, as text or as Postgres

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // TestDev starts the platform, runs the commands that it prints, and stops it.

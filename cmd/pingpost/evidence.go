@@ -16,19 +16,19 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/blobstore"
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/jobs"
-	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/blobstore"
+	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 func evidenceCommand() *cobra.Command {

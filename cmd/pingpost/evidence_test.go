@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // publishEvidenceKey creates a new evidence key, and returns the public keys when the node publishes it.

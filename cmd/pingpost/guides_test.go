@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/devstack"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 var shellBlock = regexp.MustCompile("(?s)```sh( background)?\n(.*?)```")

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // rotationStep is a numbered step of a procedure in docs/how-to/rotate-keys.md.

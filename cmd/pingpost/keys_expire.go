@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/transit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 )
 
 // The shortest and the longest period for which versions can be kept, in days. Nodes use a new version

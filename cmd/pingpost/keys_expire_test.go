@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // After the versions that wrapped them were deleted, the leads in an old backup cannot be decrypted. A

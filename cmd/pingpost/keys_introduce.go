@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 )
 
 func keysIntroduce() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // The commands in docs/how-to/prepare-vault.md prepare a new Vault with the same policies as devvault.

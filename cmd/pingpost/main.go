@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/dev/devpg"
 )
 
 // binary is the path of the built command. It is a global variable because TestMain cannot pass

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // platform is a running `pingpost dev` whose data folder other commands can use.

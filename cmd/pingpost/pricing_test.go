@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/devstack"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 var draftID = regexp.MustCompile(`rc_[0-9A-Z]{26}`)

@@ -19,10 +19,10 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/privacy"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/models"
 )
 

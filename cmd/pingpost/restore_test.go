@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/privacy"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // original is a platform whose database is backed up. Its erasure journal is in a bucket.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
 )
 
 // retentionCommands shows and carries out the periods that `pingpost dev` was started with. They are in

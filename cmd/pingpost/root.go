@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 )
 
 // run executes the command line and returns the exit code: 0 for success, 1 for a failure, 2 for a usage

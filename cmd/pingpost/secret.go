@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devstack"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // production returns the environment for running `serve` with dev's database and keys.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devstack"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // console returns an HTTP client without a session.

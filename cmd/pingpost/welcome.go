@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/dev/devstack"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"syscall"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // Listeners are a node's open ports. API, Admin or Profile is nil if the node does not serve it.

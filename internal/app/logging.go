@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // While the log is not read, requests do not wait, and lines are dropped and counted. When the log

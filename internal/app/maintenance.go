@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 const (

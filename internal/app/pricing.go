@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/failurelog"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/failurelog"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // The intervals are short because rate cards are scheduled to the second and because users wait for the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // The key of the client certificate that database.url names is a secret, too.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 func TestAdmissionLimitsConcurrency(t *testing.T) {

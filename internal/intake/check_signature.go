@@ -2,7 +2,7 @@ package intake
 
 import (
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // checkSignature returns the secret that was used to sign the post, and enforces the partner's rate

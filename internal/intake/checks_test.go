@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -3,9 +3,9 @@ package intake_test
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // While the database is unavailable, pings are priced and posts get a 503 (decision 21).

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/protocol/payload"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // Rejecting a post from an unknown partner, an inactive partner or a partner without a secret

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // A forged transactionId is rejected even while the database is unavailable, so that

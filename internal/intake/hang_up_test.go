@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // Disconnecting does not cancel a commit in progress. The lead is stored, and a retry gets the

@@ -3,8 +3,8 @@ package intake
 import (
 	"context"
 
-	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/base/clientaddr"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // maxMatchBody is the maximum size, in bytes, of a body that matchSecret accepts.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/signing"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // PingRecord is a row of the pings table.

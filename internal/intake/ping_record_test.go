@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // fields splits a row of Postgres's binary COPY format into its columns. A nil column is

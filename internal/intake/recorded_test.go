@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/models"
 )
 

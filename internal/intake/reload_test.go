@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 )
 
 // A post uses the same directory from start to end. Otherwise the partner of its base URL and the

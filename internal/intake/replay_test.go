@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/intake"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 

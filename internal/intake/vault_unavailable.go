@@ -3,9 +3,9 @@ package intake
 import (
 	"context"
 
-	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 )
 
 // While Vault is unavailable, pings are priced as usual, and posts use the data keys that

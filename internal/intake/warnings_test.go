@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/keyring"
-	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/protocol/payload"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // A ping and a post with UK get the price and the phone number of GB, and a warning. A replay has the same

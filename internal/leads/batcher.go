@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 )
 
 const (

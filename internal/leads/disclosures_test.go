@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // agreed returns a delivery of a lead whose consumer agreed to a text.

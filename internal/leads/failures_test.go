@@ -3,7 +3,7 @@ package leads_test
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 // Failing reports an error after three failed groups without a stored one in between, and again after each

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // partitionsRefresh is how long a list of partitions is used before it is read again. Reading it takes

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // On a new platform, Postgres plans the statement while the tables are small, and keeps this plan. With a sequential scan in it, each post would be slower

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
 
 // KeepBodyDigest is how long body digests are kept. During this time, a retry can be distinguished from a

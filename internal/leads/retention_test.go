@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 func TestDeleteExpiredBodies(t *testing.T) {

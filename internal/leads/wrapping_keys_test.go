@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 )
 
 // A lead is stored only if its wrapping key is registered. The other leads in its group are stored.

@@ -9,7 +9,7 @@ package ledger
 import (
 	"time"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -1,8 +1,8 @@
 package partners
 
 import (
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // constraints returns the error to report for each database constraint that a change can violate. Checks

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/signing"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/keyring"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )

@@ -8,11 +8,11 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -3,7 +3,7 @@ package payouts
 import (
 	"context"
 
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // Months returns the months that a search for entries reads.

@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/csvcell"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/jobs"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/csvcell"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 

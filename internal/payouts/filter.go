@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // After an erasure, VACUUM FULL and a checkpoint remove the erased data from the files of the database.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/letters"
+	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/models"
 )
 

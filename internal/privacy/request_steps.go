@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/models"
 )
 

@@ -1,8 +1,8 @@
 package ratecard
 
 import (
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 var errPublished = apperr.New(apperr.Conflict, "published", "A published rate card cannot be changed. Create a draft and publish it.")

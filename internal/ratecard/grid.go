@@ -4,7 +4,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 

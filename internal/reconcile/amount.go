@@ -3,7 +3,7 @@ package reconcile
 import (
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // amount is an amount of money in a file, in minor units. The field signed contains the currencies that

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // deleteBatchSize is the number of lines that one transaction deletes. The number is small, because a

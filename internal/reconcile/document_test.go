@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // The tables of formats in docs/reference/reconciliation.md match parseAmount and parseDay.

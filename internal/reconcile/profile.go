@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 func profile(list io.Reader) (p Profile, err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 func lead(n int) string { return id.Format(id.Lead, uuid.UUID{14: byte(n >> 8), 15: byte(n)}) }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/scope"
 )
 
 // The constant remembered is the maximum number of earlier files in which SuggestWith looks for the

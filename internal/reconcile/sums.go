@@ -3,7 +3,7 @@ package reconcile
 import (
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/models"
 )
 

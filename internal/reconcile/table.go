@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 )
 
 // UTF8 and Windows1252 are the encodings that a file can have.

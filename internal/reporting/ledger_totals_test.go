@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/reporting"
-	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // commit records that all entries are committed. It must not be called while entries are added.

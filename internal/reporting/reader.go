@@ -1,6 +1,6 @@
 package reporting
 
-import "github.com/pingpost/pingpost/internal/postgres"
+import "github.com/pingpost/pingpost/internal/platform/postgres"
 
 // Reader reads reports from a database.
 type Reader struct{ db *postgres.DB }

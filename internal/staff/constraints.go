@@ -1,8 +1,8 @@
 package staff
 
 import (
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 func constraints() postgres.Constraints {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -8,7 +8,7 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import "github.com/pingpost/pingpost/internal/money"
+import "github.com/pingpost/pingpost/internal/base/money"
 
 // Difference shows an amount with its sign and currency.
 func Difference(a money.Amount) templ.Component {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 // Number formats n with thousands separators: 1,204.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/base/money"
 )
 
 func TestNumberAndAmount(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )

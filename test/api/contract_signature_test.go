@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/test/node"
 )
 

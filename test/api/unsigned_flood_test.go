@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/test/node"
 )
 

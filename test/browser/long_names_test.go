@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 )
 
 // address is the address of a page to check. Messages and screenshots refer to the page by its name.

@@ -3,7 +3,7 @@ package browser_test
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }

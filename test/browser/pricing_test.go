@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )

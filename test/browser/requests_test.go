@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/browser"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 	"github.com/pingpost/pingpost/models"
 )
 

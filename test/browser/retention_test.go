@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/admintest"
-	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/dev/browser"
 )
 
 // everyRetentionPage applies a shorter retention period, and places and releases legal holds.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/test/node"
 )
 

@@ -3,7 +3,7 @@ package faults
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }

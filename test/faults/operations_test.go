@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/test/node"
 )

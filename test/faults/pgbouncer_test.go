@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/test/node"
 )
 

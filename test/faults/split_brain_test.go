@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 // FaultyProxy forwards connections to the database. A test can cut or delay them.

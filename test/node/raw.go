@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
 // RawRequest is a request that is written directly to a connection, so that no HTTP library corrects it.

@@ -4,7 +4,7 @@ package proxies
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }

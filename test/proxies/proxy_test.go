@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 const patience = 2 * time.Minute

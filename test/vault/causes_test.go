@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/test/node"
 )
 

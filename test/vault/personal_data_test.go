@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
 	"github.com/pingpost/pingpost/test/node"
 )
 
