@@ -52,7 +52,9 @@ func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, time.Minute, "the replay waits", func() bool {
 		return testkit.Value[int](t, w.Database,
-			`SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
+			`SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+				AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
 	})
 }
 

@@ -221,7 +221,8 @@ func (d *Database) Columns(t testing.TB) map[string]string {
 func (d *Database) AwaitLockOn(t testing.TB, table string) {
 	t.Helper()
 	Eventually(t, time.Minute, "a statement waits for "+table, func() bool {
-		return Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
+		return Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, table)
 	})
 }
 

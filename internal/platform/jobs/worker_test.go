@@ -134,7 +134,8 @@ func TestNodeStopsWhileJobIsClaimed(t *testing.T) {
 	}
 	stop := startQueue(t, s.Queue)
 	testkit.Eventually(t, soon, "the claim waits for the lock", func() bool {
-		return testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE jobs%')`)
+		return testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE jobs%')`)
 	})
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
