@@ -19,19 +19,8 @@ help: ## list the targets
 run: build ## start everything on this machine, with a private Postgres and demo data
 	@exec bin/pingpost dev
 
-# Sources of the console's style sheet and scripts. Tailwind searches the templates for the classes
-# that they use.
-ASSET_SOURCES = .ci/assets $(wildcard admin/assets/package*.json admin/assets/*.css admin/assets/styles/*.css \
-	admin/assets/*.js admin/assets/*.svg templates/*/*.templ)
-
-.PHONY: assets
-assets: admin/assets/dist/.built ## build the console's style sheet and scripts if a source has changed
-
-admin/assets/dist/.built: $(ASSET_SOURCES)
-	@.ci/assets
-
 .PHONY: build
-build: assets ## build bin/pingpost
+build: ## build bin/pingpost
 	@echo 'building bin/pingpost: the first build takes a minute or two and prints nothing'
 	$(GO) build -trimpath -o bin/pingpost ./cmd/pingpost
 
@@ -40,23 +29,23 @@ needs:
 	@.ci/needs
 
 .PHONY: screenshots
-screenshots: needs assets ## write screenshots of all console pages (light, dark, narrow) to ./screenshots
+screenshots: needs ## write screenshots of all console pages (light, dark, narrow) to ./screenshots
 	@mkdir -p screenshots
 	SCREENSHOTS=$(CURDIR)/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./test/browser
 
 .PHONY: test
-test: needs assets ## run all tests with the race detector, against a real Postgres
+test: needs ## run all tests with the race detector, against a real Postgres
 	$(GO) test -race -timeout 30m ./...
 
 # Packages with slow tests, which use a browser, kill processes or measure times.
 SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
-test-short: assets ## run the fast tests (no browser, no killed processes), without the race detector
+test-short: ## run the fast tests (no browser, no killed processes), without the race detector
 	$(GO) test -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
-check: assets ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities
+check: ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "not formatted; run make fmt:"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
@@ -68,8 +57,9 @@ check: assets ## check the format, vet, golangci-lint, generated files, imports,
 	@.ci/vulnerabilities $(LINT) govulncheck ./...
 
 .PHONY: generate
-generate: ## generate Go code from the templates
+generate: ## generate Go code and the style sheet from the templates (needs Node.js)
 	$(GO) tool templ generate -path templates -log-level error
+	@.ci/assets
 
 .PHONY: reference
 reference: ## generate the pages in docs/reference from the code
@@ -81,11 +71,11 @@ fmt: ## format the code
 	$(GO) tool templ fmt -log-level error templates
 
 .PHONY: bench
-bench: assets ## compare the performance with baselines and write docs/benchmarks.md
+bench: ## compare the performance with baselines and write docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: needs assets ## kill nodes and Postgres and disturb the network under load, and measure memory for an hour
+soak: needs ## kill nodes and Postgres and disturb the network under load, and measure memory for an hour
 	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
 	$(GO) test -count=1 -timeout 30m -v ./internal/privacy -run '^TestPersonWithManyLeads$$' -args -many-leads 100000
 

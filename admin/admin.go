@@ -78,7 +78,7 @@ type Options struct {
 	Clients        *httpserver.Clients
 }
 
-// New returns the handler of the console. It fails if the assets have not been built.
+// New returns the handler of the console.
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,

@@ -22,9 +22,6 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // A search for "signed out" or "broken" simulates that failure.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	if err := assets.Check(); err != nil {
-		t.Fatal(err)
-	}
 	all := pages()
 	maps.Copy(all, fragments())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,5 @@
-// Package assets embeds and serves the console's style sheet, scripts and icon. `make assets`
-// builds them. Each URL contains a hash of the file's content, so that browsers can cache the file
-// permanently.
+// Package assets embeds and serves the console's style sheet, scripts and icon. `make generate` builds those in dist.
+// Each URL contains a hash of the file's content, so that browsers can cache the file permanently.
 package assets
 
 import (
@@ -9,22 +8,21 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-//go:embed all:dist
-var dist embed.FS
+//go:embed console.js icon.svg dist
+var files embed.FS
 
-// names maps the served files to their content types. Other files in the folder are not served.
-var names = map[string]string{
-	"console.css": "text/css; charset=utf-8",
-	"console.js":  "text/javascript; charset=utf-8",
-	"htmx.min.js": "text/javascript; charset=utf-8",
-	"icon.svg":    "image/svg+xml",
+// served maps the served files to their paths and content types. Other files are not served.
+var served = map[string]struct{ path, kind string }{
+	"console.css": {"dist/console.css", "text/css; charset=utf-8"},
+	"console.js":  {"console.js", "text/javascript; charset=utf-8"},
+	"htmx.min.js": {"dist/htmx.min.js", "text/javascript; charset=utf-8"},
+	"icon.svg":    {"icon.svg", "image/svg+xml"},
 }
 
 type file struct {
@@ -35,16 +33,16 @@ type file struct {
 
 // load reads and compresses the files when it is first called.
 var load = sync.OnceValue(func() map[string]file {
-	files := make(map[string]file, len(names))
-	for name, kind := range names {
-		plain, err := dist.ReadFile("dist/" + name)
+	all := make(map[string]file, len(served))
+	for name, f := range served {
+		plain, err := files.ReadFile(f.path)
 		if err != nil {
-			continue // Check reports the missing file
+			panic(err) // the file is embedded
 		}
 		sum := sha256.Sum256(plain)
-		files[name] = file{kind: kind, plain: plain, packed: pack(plain), version: hex.EncodeToString(sum[:6])}
+		all[name] = file{kind: f.kind, plain: plain, packed: pack(plain), version: hex.EncodeToString(sum[:6])}
 	}
-	return files
+	return all
 })
 
 func pack(plain []byte) []byte {
@@ -53,14 +51,6 @@ func pack(plain []byte) []byte {
 	w.Write(plain)                                             //nolint:errcheck // a buffer does not fail
 	w.Close()                                                  //nolint:errcheck // a buffer does not fail
 	return packed.Bytes()
-}
-
-// Check returns an error if the assets have not been built.
-func Check() error {
-	if len(load()) != len(names) {
-		return errors.New("the console's assets are not built: run `make assets`")
-	}
-	return nil
 }
 
 // URL returns the URL of a file, including the hash of its content.

@@ -51,11 +51,8 @@ type Console struct {
 	crossOrigin *http.CrossOriginProtection
 }
 
-// New returns the handler of the console. It fails if the assets have not been built.
+// New returns the handler of the console.
 func New(o Options, routes []Route) (http.Handler, error) {
-	if err := assets.Check(); err != nil {
-		return nil, err
-	}
 	compress, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false))
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (p *Page) axe(options string) {
 	p.t.Helper()
 	source, err := axeSource()
 	if err != nil {
-		p.t.Fatal("axe-core is not installed: run `make assets`")
+		p.t.Fatal("axe-core is not installed: run `make needs`")
 	}
 	if Eval[bool](p, `!window.axe`) {
 		do(p, chromedp.Evaluate[chromedp.Void](source))
