@@ -107,7 +107,7 @@ func TestMalformedForm(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	path := "/staff/" + h.StaffID(models.Auditor) + "/sessions/end"
-	for _, one := range []struct {
+	for _, post := range []struct {
 		who    *admintest.Client
 		status int
 	}{
@@ -115,10 +115,10 @@ func TestMalformedForm(t *testing.T) {
 		{h.SignedInAs(t, models.Auditor), http.StatusForbidden},
 		{h.NewClient(t), http.StatusSeeOther},
 	} {
-		p := one.who.Send(t, http.MethodPost, path, strings.NewReader("name=%zz"),
+		p := post.who.Send(t, http.MethodPost, path, strings.NewReader("name=%zz"),
 			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-		if p.Status != one.status {
-			t.Errorf("got %d, want %d: %s", p.Status, one.status, p.Text())
+		if p.Status != post.status {
+			t.Errorf("got %d, want %d: %s", p.Status, post.status, p.Text())
 		}
 	}
 }

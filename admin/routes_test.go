@@ -121,9 +121,9 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 }
 
 // tryRoute requests a route as one user.
-func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who models.Staff, name string, r web.Route) {
+func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, user models.Staff, name string, r web.Route) {
 	t.Helper()
-	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
+	sc, may := h.Options.Access.Get().Scope(user.ID, r.Needs)
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
 	if !may {
 		h.Time.Advance(time.Minute) // only the first rejections in a minute have events of their own
@@ -170,12 +170,12 @@ func TestUnknownObjectIsNotFound(t *testing.T) {
 		if !strings.Contains(r.Path, "{id}") {
 			continue
 		}
-		for _, one := range ids {
-			p := b.Send(t, r.Method, admintest.FillIn(r.Path, one),
+		for _, object := range ids {
+			p := b.Send(t, r.Method, admintest.FillIn(r.Path, object),
 				strings.NewReader(admintest.WithFormKey(nil).Encode()),
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != want.Body {
-				t.Errorf("%s %s with %.40q: got %d %.80s", r.Method, r.Path, one, p.Status, p.Text())
+				t.Errorf("%s %s with %.40q: got %d %.80s", r.Method, r.Path, object, p.Status, p.Text())
 			}
 		}
 	}

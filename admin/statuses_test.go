@@ -71,7 +71,7 @@ func TestStatuses(t *testing.T) {
 	}
 	b.Reload(t)
 	var got strings.Builder
-	record := func(v *admintest.Client, who, method, route, address string) {
+	record := func(v *admintest.Client, user, method, route, address string) {
 		var body *strings.Reader
 		header := http.Header{}
 		if body = strings.NewReader(""); method == http.MethodPost {
@@ -83,21 +83,21 @@ func TestStatuses(t *testing.T) {
 		p := v.Send(t, method, address, body, header)
 		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.Location(), "$1"), "?")
 		fmt.Fprintln(&got,
-			strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.Status), to,
+			strings.Join(strings.Fields(strings.Join([]string{user + ":", method, route, fmt.Sprint(p.Status), to,
 				p.Header.Get("Allow")},
 				" ")),
 				" "))
 	}
 	routes := admin.Routes(b.Options)
 	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
-	for _, who := range people {
+	for _, user := range people {
 		v := b.Console.NewClient(t)
-		if who != "nobody" {
-			v.SignIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
+		if user != "nobody" {
+			v.SignIn(t, strings.Replace(user, " of one partner", "-of-one", 1)+"@example.com")
 		}
 		for _, r := range routes {
-			if r.Path != "/logout" && r.Path != "/login" || who == "nobody" {
-				record(v, who, r.Method, r.Path, at(r.Path))
+			if r.Path != "/logout" && r.Path != "/login" || user == "nobody" {
+				record(v, user, r.Method, r.Path, at(r.Path))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestStepUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	details := url.Values{"name": {c.Harbour.Name}, "legal_name": {"Another Limited"}}
-	for _, one := range []struct {
+	for _, input := range []struct {
 		name   string
 		role   models.Role
 		path   string
@@ -77,9 +77,9 @@ func TestStepUp(t *testing.T) {
 			url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
 		{"legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
 	} {
-		t.Run(one.name, func(t *testing.T) {
-			b := c.SignedInAs(t, one.role)
-			form := maps.Clone(one.form)
+		t.Run(input.name, func(t *testing.T) {
+			b := c.SignedInAs(t, input.role)
+			form := maps.Clone(input.form)
 			switch form.Get("version") {
 			case "@staff":
 				form.Set("version",
@@ -89,7 +89,7 @@ func TestStepUp(t *testing.T) {
 					testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID))
 			}
 			c.Time.Advance(11 * time.Minute)
-			events := func() int { return c.Count(t, "audit_events", "outcome = 'done' AND action = $1", one.action) }
+			events := func() int { return c.Count(t, "audit_events", "outcome = 'done' AND action = $1", input.action) }
 			before := events()
 			for i, proof := range [][]string{nil, {"wrong"}} {
 				if form == nil {
@@ -98,13 +98,13 @@ func TestStepUp(t *testing.T) {
 				if proof != nil {
 					form["proof"] = proof
 				}
-				p := b.Post(t, one.path, form)
+				p := b.Post(t, input.path, form)
 				if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || events() != before {
 					t.Errorf("proof %d: got %d and %d events, want 422 and 0: %s", i, p.Status, events()-before, p.Text())
 				}
 			}
 			form.Set("proof", admintest.Password)
-			if p := b.Post(t, one.path, form); p.Status >= http.StatusBadRequest || events() != before+1 {
+			if p := b.Post(t, input.path, form); p.Status >= http.StatusBadRequest || events() != before+1 {
 				t.Errorf("with a proof: got %d and %d events, want 1 event: %s", p.Status, events()-before, p.Text())
 			}
 		})
@@ -164,7 +164,7 @@ func TestStepUpIsRequired(t *testing.T) {
 	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	auditor := "/staff/" + c.StaffID(models.Auditor)
 	version := func(v string) url.Values { return url.Values{"version": {v}} }
-	for path, one := range map[string]struct {
+	for path, want := range map[string]struct {
 		role models.Role
 		form url.Values
 	}{
@@ -210,10 +210,10 @@ func TestStepUpIsRequired(t *testing.T) {
 		}},
 		approved + "/cancel": {models.Finance, with(version("3"), "reason", "Wrong month")},
 	} {
-		b := c.SignedInAs(t, one.role)
+		b := c.SignedInAs(t, want.role)
 		c.Time.Advance(11 * time.Minute)
 		before := c.Count(t, "audit_events", "outcome = 'done'")
-		p := b.Post(t, path, one.form)
+		p := b.Post(t, path, want.form)
 		if n := c.Count(t, "audit_events", "outcome = 'done'"); p.Status != http.StatusUnprocessableEntity ||
 			n != before || !strings.Contains(p.Body, `name="proof"`) {
 			t.Errorf("%s: got %d and %d events, want 422 and 0: %s", path, p.Status, n-before, p.Text())

@@ -69,7 +69,7 @@ func (s *service) agree(t *testing.T, p models.Partner) {
 func lookAt(p *browser.Page, name string, axe bool) {
 	folder := os.Getenv("SCREENSHOTS")
 	structure, colours := (*browser.Page).AxeExceptColours, (*browser.Page).AxeColours
-	for _, one := range []struct {
+	for _, page := range []struct {
 		name   string
 		look   browser.Emulation
 		checks []func(*browser.Page)
@@ -80,16 +80,16 @@ func lookAt(p *browser.Page, name string, axe bool) {
 		{"narrow", browser.Emulation{Width: 320, Height: 700}, nil},
 		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, []func(*browser.Page){colours}},
 	} {
-		p.At(name + ", " + one.name)
-		p.Emulate(one.look)
+		p.At(name + ", " + page.name)
+		p.Emulate(page.look)
 		p.CheckNoOverflow()
-		for _, check := range one.checks {
+		for _, check := range page.checks {
 			if axe {
 				check(p)
 			}
 		}
 		if folder != "" {
-			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
+			p.Screenshot(filepath.Join(folder, name+"-"+page.name+".png"))
 		}
 	}
 }

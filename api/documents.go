@@ -40,8 +40,8 @@ func industryList(taxonomy *pricingrules.Taxonomy) ([]byte, error) {
 	list := struct {
 		Industries []industry `json:"industries"`
 	}{}
-	for _, one := range taxonomy.Industries() {
-		list.Industries = append(list.Industries, industry{one.Slug, one.TermID, one.Category})
+	for _, listed := range taxonomy.Industries() {
+		list.Industries = append(list.Industries, industry{listed.Slug, listed.TermID, listed.Category})
 	}
 	return json.Marshal(list)
 }
@@ -77,8 +77,8 @@ func writeDocument(c *gin.Context, contentType string, body []byte) {
 // matches reports whether an If-None-Match header matches an entity tag. The header is a list of tags,
 // or "*", which matches every tag.
 func matches(header, tag string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+	for candidate := range strings.SplitSeq(header, ",") {
+		if candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/"); candidate == tag || candidate == "*" {
 			return true
 		}
 	}

@@ -25,8 +25,8 @@ func TestDocsAnswerQuestions(t *testing.T) {
 		return regexp.MustCompile(`(\d)(\d{3})$`).ReplaceAllString(strconv.Itoa(n), "$1,$2")
 	}
 	reasons := []string{number(d.Payouts.ReturnDays) + " days", "leadId"}
-	for _, one := range payouts.Reasons {
-		reasons = append(reasons, string(one.Reason))
+	for _, reason := range payouts.Reasons {
+		reasons = append(reasons, string(reason.Reason))
 	}
 	answers := map[string][]string{
 		"declined-pings": {string(models.OutcomeExcluded), string(models.OutcomePaused), string(models.OutcomeExcluded),
@@ -117,11 +117,11 @@ func TestCopyButtonsCopyTheExactText(t *testing.T) {
 	p.Wait(`copied.length === document.querySelectorAll("button").length`)
 	copied := browser.Eval[[]string](p, `copied`)
 	samples := 0
-	for i, one := range buttons {
-		if i > 0 && (one.Type != "button" || copied[i] != one.Text || one.Text == "") {
-			t.Errorf("button %d of type %s copied %q, want %q", i, one.Type, copied[i], one.Text)
+	for i, button := range buttons {
+		if i > 0 && (button.Type != "button" || copied[i] != button.Text || button.Text == "") {
+			t.Errorf("button %d of type %s copied %q, want %q", i, button.Type, copied[i], button.Text)
 		}
-		if one.Code {
+		if button.Code {
 			samples++
 		}
 	}
@@ -147,17 +147,17 @@ func TestCopyButtonSelectsTheTextWithoutPermission(t *testing.T) {
 func TestExamplesAreBesideTheText(t *testing.T) {
 	p := openDocs(t, browser.Emulation{Width: 1200, Height: 800})
 	for _, section := range []string{"quick-start", "signing", "ping", "post", "industries", "errors"} {
-		for _, one := range []struct {
+		for _, request := range []struct {
 			width  int
 			beside bool
 		}{{1440, true}, {1200, true}, {1024, false}, {360, false}} {
-			p.Emulate(browser.Emulation{Width: one.width, Height: 800})
+			p.Emulate(browser.Emulation{Width: request.width, Height: 800})
 			got := browser.Eval[bool](p, `[...document.querySelectorAll("#`+section+` .split")].every((split) => {
 				const [text, examples] = [...split.children].map((e) => e.getBoundingClientRect());
 				return text.right < examples.left && text.top === examples.top;
 			})`)
-			if got != one.beside {
-				t.Errorf("%s at %d pixels: examples beside the text: %t", section, one.width, got)
+			if got != request.beside {
+				t.Errorf("%s at %d pixels: examples beside the text: %t", section, request.width, got)
 			}
 		}
 	}

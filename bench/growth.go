@@ -89,9 +89,9 @@ func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []fl
 func (b *bench) slowest(all []func() error) (millis []float64, err error) {
 	for range b.plan.FineRounds {
 		var slowest time.Duration
-		for _, one := range all {
+		for _, measurement := range all {
 			began := clock.System{}.Now()
-			if err := one(); err != nil {
+			if err := measurement(); err != nil {
 				return nil, err
 			}
 			slowest = max(slowest, clock.System{}.Now().Sub(began))

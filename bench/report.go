@@ -386,7 +386,7 @@ func (r *report) idle(part, name string, c *subject) {
 		part:   part,
 		what:   name + ": idle processor time",
 		unit:   "%",
-		values: c.series(func(one round) float64 { return 100 * one.idle }),
+		values: c.series(func(rounds round) float64 { return 100 * rounds.idle }),
 	})
 }
 

@@ -209,9 +209,9 @@ func (s *stage) spending(c *subject) (now spent, known bool) {
 		}
 		now.ours += beside
 	}
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+	for _, target := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var used syscall.Rusage
-		if err := syscall.Getrusage(who, &used); err != nil {
+		if err := syscall.Getrusage(target, &used); err != nil {
 			return now, false
 		}
 		now.ours += time.Duration(used.Utime.Nano() + used.Stime.Nano())

@@ -49,8 +49,8 @@ func TestPaidRunIsImmutable(t *testing.T) {
 			run, preparer := uuid.New(), uuid.New()
 			exec(t, conn, insertRun, run, "GBP", preparer)
 			rejects(t, conn, uniqueViolation, "payout_runs_one_open", insertRun, uuid.New(), "GBP", preparer)
-			one := entry(t, conn)
-			exec(t, conn, insertClaim, one, run)
+			claimed := entry(t, conn)
+			exec(t, conn, insertClaim, claimed, run)
 			exec(t, conn, insertStatement, run, "pays", 4560)
 			rejects(t, conn, checkViolation, "statements_outcome_net", insertStatement, run, "pays", -1)
 			rejects(t, conn, checkViolation, "payout_runs_approved_when", paid, run)
@@ -63,7 +63,7 @@ func TestPaidRunIsImmutable(t *testing.T) {
 			exec(t, conn, approved, run, uuid.New())
 			payment := entry(t, conn)
 			exec(t, conn, insertClaim, payment, run)
-			rejects(t, conn, uniqueViolation, "", insertClaim, one, run)
+			rejects(t, conn, uniqueViolation, "", insertClaim, claimed, run)
 			exec(t, conn, paid, run)
 			rejects(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
 			rejects(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'cancelled' WHERE id = $1`, run)
@@ -93,17 +93,17 @@ func TestEntryIsInOneRun(t *testing.T) {
 	run, second := uuid.New(), uuid.New()
 	exec(t, app, insertRun, run, "GBP", uuid.New())
 	exec(t, app, insertRun, second, "EUR", uuid.New())
-	one := entry(t, app)
+	first := entry(t, app)
 	for _, off := range []time.Duration{time.Microsecond, -time.Microsecond, -24 * time.Hour} {
-		rejects(t, app, foreignKeyViolation, claimKnown, insertClaimAt, one, off, run)
+		rejects(t, app, foreignKeyViolation, claimKnown, insertClaimAt, first, off, run)
 	}
 	rejects(t, app, foreignKeyViolation, claimKnown, `INSERT INTO payout_run_entries (entry_id, occurred_at, run_id) VALUES (999, now(), $1)`, run)
 
 	exec(t, app, `BEGIN`)
-	exec(t, app, insertClaim, one, run)
+	exec(t, app, insertClaim, first, run)
 	claimed := make(chan error, 1)
 	go func() {
-		_, err := other.Exec(t.Context(), insertClaim, one, second)
+		_, err := other.Exec(t.Context(), insertClaim, first, second)
 		claimed <- err
 	}()
 	testkit.Eventually(t, time.Minute, "the second run waits for the first one", func() bool {
@@ -114,9 +114,9 @@ func TestEntryIsInOneRun(t *testing.T) {
 	if err := <-claimed; !errors.As(err, &pg) || pg.Code != uniqueViolation {
 		t.Errorf("the second claim: got %v, want a unique violation", err)
 	}
-	rejects(t, app, uniqueViolation, "", insertClaim, one, second)
-	rejects(t, app, foreignKeyViolation, claimKnown, insertClaimAt, one, time.Microsecond, second)
-	if got := value[uuid.UUID](t, app, `SELECT run_id FROM payout_run_entries WHERE entry_id = $1`, one); got != run {
+	rejects(t, app, uniqueViolation, "", insertClaim, first, second)
+	rejects(t, app, foreignKeyViolation, claimKnown, insertClaimAt, first, time.Microsecond, second)
+	if got := value[uuid.UUID](t, app, `SELECT run_id FROM payout_run_entries WHERE entry_id = $1`, first); got != run {
 		t.Errorf("the entry is in run %s, want %s", got, run)
 	}
 }
@@ -179,8 +179,8 @@ func TestUnpaidRunReleasesEntries(t *testing.T) {
 	app := testkit.Connect(t, d.AppURL)
 	run, next := uuid.New(), uuid.New()
 	exec(t, app, insertRun, run, "GBP", uuid.New())
-	one := entry(t, app)
-	exec(t, app, insertClaim, one, run)
+	claimed := entry(t, app)
+	exec(t, app, insertClaim, claimed, run)
 	exec(t, app, prepared, run)
 	rejects(t, app, insufficientPrivilege, "", `DELETE FROM payout_run_entries`)
 	if n := value[int64](t, app, `SELECT release_payout_run($1)`, run); n != 1 {
@@ -188,5 +188,5 @@ func TestUnpaidRunReleasesEntries(t *testing.T) {
 	}
 	exec(t, app, `UPDATE payout_runs SET state = 'cancelled', cancel_reason = 'a slip' WHERE id = $1`, run)
 	exec(t, app, insertRun, next, "GBP", uuid.New())
-	exec(t, app, insertClaim, one, next)
+	exec(t, app, insertClaim, claimed, next)
 }

@@ -24,35 +24,35 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
 		t.Run(name, func(t *testing.T) {
 			conn := testkit.Connect(t, url)
-			one := uuid.New()
-			exec(t, conn, insertReconciliation, one)
-			exec(t, conn, insertLine, one, 1)
-			rejects(t, conn, checkViolation, "reconciliations_compared_when", saved, one)
-			exec(t, conn, compared, one)
-			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
-			exec(t, conn, saved, one)
-			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
-			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
+			lead := uuid.New()
+			exec(t, conn, insertReconciliation, lead)
+			exec(t, conn, insertLine, lead, 1)
+			rejects(t, conn, checkViolation, "reconciliations_compared_when", saved, lead)
+			exec(t, conn, compared, lead)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, lead, 2)
+			exec(t, conn, saved, lead)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, lead, 2)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, lead)
 			rejects(t, conn, integrityViolation, reconciliationImmutable,
-				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
+				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, lead)
 			rejects(t, conn, integrityViolation, reconciliationImmutable,
-				`UPDATE reconciliations SET state = 'discarded', saved_at = NULL WHERE id = $1`, one)
+				`UPDATE reconciliations SET state = 'discarded', saved_at = NULL WHERE id = $1`, lead)
 			rejects(t, conn, insufficientPrivilege, "",
-				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
-			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
+				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, lead)
+			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, lead)
 			exec(t, conn,
 				`INSERT INTO reconciliation_resolutions (reconciliation_id, line, note, resolved_by, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
-				one)
+				lead)
 			rejects(t, conn, insufficientPrivilege, "",
-				`UPDATE reconciliation_resolutions SET note = 'x' WHERE reconciliation_id = $1`, one)
+				`UPDATE reconciliation_resolutions SET note = 'x' WHERE reconciliation_id = $1`, lead)
 			for _, sql := range []string{
 				`UPDATE reconciliation_resolutions SET note = 'x', redacted_at = now(), redacted_by = 'eve' WHERE reconciliation_id = $1`,
 				`UPDATE reconciliation_resolutions SET note = '[redacted]', resolved_by = 'eve' WHERE reconciliation_id = $1`,
 			} {
-				rejects(t, conn, insufficientPrivilege, "", sql, one)
+				rejects(t, conn, insufficientPrivilege, "", sql, lead)
 			}
 			rejects(t, conn, insufficientPrivilege, "",
-				`DELETE FROM reconciliation_resolutions WHERE reconciliation_id = $1`, one)
+				`DELETE FROM reconciliation_resolutions WHERE reconciliation_id = $1`, lead)
 
 			another := uuid.New()
 			exec(t, conn, insertReconciliation, another)

@@ -159,7 +159,7 @@ func (r *baseReader) line(line int, record []string) {
 		return ""
 	}
 	before := len(r.problems)
-	one := BaseLine{
+	base := BaseLine{
 		Line: line,
 		Target: Target{
 			Industry: cell(columnIndustry),
@@ -168,7 +168,7 @@ func (r *baseReader) line(line int, record []string) {
 			Urgency:  cell(columnUrgency),
 		},
 	}
-	t := &one.Target
+	t := &base.Target
 	if t.Urgency == anyWord {
 		t.Urgency = ""
 	}
@@ -201,7 +201,7 @@ func (r *baseReader) line(line int, record []string) {
 	} else if minor, err := r.amount(cell(columnBase)); err != nil {
 		r.fail(line, "column base: %v", err)
 	} else {
-		one.Minor = minor
+		base.Minor = minor
 	}
 	if len(r.problems) > before {
 		return
@@ -211,7 +211,7 @@ func (r *baseReader) line(line int, record []string) {
 		return
 	}
 	r.seen[*t] = line
-	r.lines = append(r.lines, one)
+	r.lines = append(r.lines, base)
 }
 
 func (r *baseReader) amount(text string) (int64, error) {

@@ -33,7 +33,7 @@ func Diff(old, new *Table) []Change {
 // compare calls the function pick for every cell of the first table. The argument mine is this cell.
 // The argument theirs is the corresponding cell of the other table, or the zero Cell if there is none.
 // The function pick returns the old cell, the new cell, and whether to report the change.
-func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, report bool)) []Change {
+func compare(table, other *Table, pick func(mine, theirs Cell) (old, is Cell, report bool)) []Change {
 	var changes []Change
 	for i, industry := range table.index.tax.industries {
 		otherIndustry, hasIndustry := other.index.tax.BySlug(industry.Slug)
@@ -44,12 +44,12 @@ func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, re
 				if hasIndustry && hasMarket {
 					theirs = other.Price(otherIndustry, otherMarket, class)
 				}
-				if was, is, report := pick(table.Price(i, m, class), theirs); report {
+				if old, is, report := pick(table.Price(i, m, class), theirs); report {
 					changes = append(changes, Change{
 						Industry: industry,
 						Market:   market,
 						Class:    class,
-						Old:      was,
+						Old:      old,
 						New:      is,
 					})
 				}

@@ -96,10 +96,10 @@ func TestInBrowser(t *testing.T) {
 
 // checkLooks checks a page for overflow and accessibility in each look.
 func checkLooks(p *browser.Page, name string) {
-	for _, one := range looks {
-		p.At(name + " " + one.name)
-		p.Emulate(one.look)
+	for _, emulation := range looks {
+		p.At(name + " " + emulation.name)
+		p.Emulate(emulation.look)
 		p.CheckNoOverflow()
-		one.axe(p)
+		emulation.axe(p)
 	}
 }

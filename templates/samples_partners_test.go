@@ -20,9 +20,9 @@ var (
 
 func partnerSamples() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, some := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(),
+	for _, group := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(),
 		partnerSecrets(), partnerPrices(), partnerTraffic(), onboardings()} {
-		for name, page := range some {
+		for name, page := range group {
 			all[name] = page
 		}
 	}

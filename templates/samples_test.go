@@ -53,8 +53,8 @@ func with(s ui.Shell, lead string) ui.Shell {
 // pages returns sample pages of the console. The keys are the names of their screenshots.
 func pages() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, some := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {
-		for name, page := range some {
+	for _, group := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {
+		for name, page := range group {
 			all[name] = page
 		}
 	}

@@ -43,7 +43,7 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	h := NewConsole(t, Setup{})
 	c := &ConsoleWithLedger{Console: h}
 	c.Harbour, c.Meadow = h.AddPayee(t, "harbour-leads", "Harbour Leads"), h.AddPayee(t, "meadow-media", "=Meadow")
-	for _, one := range []struct {
+	for _, entry := range []struct {
 		by       Payee
 		minor    int64
 		currency money.Currency
@@ -53,7 +53,7 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 		{c.Harbour, 9900, money.EUR},
 		{c.Meadow, 2000, money.GBP},
 	} {
-		c.Leads = append(c.Leads, h.DeliverLead(t, one.by, money.Amount{Minor: one.minor, Currency: one.currency}))
+		c.Leads = append(c.Leads, h.DeliverLead(t, entry.by, money.Amount{Minor: entry.minor, Currency: entry.currency}))
 	}
 	h.Time.Advance(time.Hour)
 	h.AddStaff(t, "fay@example.com", models.StaffRole{Role: models.Finance})

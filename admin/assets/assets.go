@@ -98,8 +98,8 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 }
 
 func acceptsGzip(r *http.Request) bool {
-	for _, one := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
-		coding, quality, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+	for _, part := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		coding, quality, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
 		if coding == "gzip" {
 			return strings.Trim(strings.TrimPrefix(quality, "q="), "0.") != "" || quality == ""
 		}

@@ -26,10 +26,10 @@ func (h *Handlers) list(k *web.Request) error {
 		kind = privacy.NonStandardTexts
 	}
 	v := view.ListView{Shell: k.Shell(allTexts.Label), Tabs: k.PrivacyTabs(), Kind: string(kind), Limited: !k.Scope.All()}
-	for _, one := range kinds {
-		tab := ui.Tab{Label: one.label, URL: allTexts.URL, Current: one.kind == kind}
-		if one.kind != privacy.NonStandardTexts {
-			tab.URL += "?kind=" + string(one.kind)
+	for _, option := range kinds {
+		tab := ui.Tab{Label: option.label, URL: allTexts.URL, Current: option.kind == kind}
+		if option.kind != privacy.NonStandardTexts {
+			tab.URL += "?kind=" + string(option.kind)
 		}
 		v.Kinds = append(v.Kinds, tab)
 	}

@@ -16,11 +16,11 @@ var allTexts = ui.Link{Label: "Disclosure texts", URL: "/privacy/disclosures"}
 
 // Routes returns the routes for disclosure texts.
 func (h *Handlers) Routes() []web.Route {
-	const one = "/privacy/disclosures/{id}"
+	const disclosure = "/privacy/disclosures/{id}"
 	return []web.Route{
 		{Method: http.MethodGet, Path: allTexts.URL, Page: "Disclosure texts", Needs: web.ReadDisclosures, Handle: h.list},
-		{Method: http.MethodGet, Path: one, Needs: web.ReadDisclosures, Handle: h.page},
-		{Method: http.MethodGet, Path: one + "/replace", Needs: web.ReplaceDisclosures, Erasable: true, Handle: h.replacePage},
-		{Method: http.MethodPost, Path: one + "/replace", Needs: web.ReplaceDisclosures, Form: one + "/replace", Erasable: true, Handle: h.replace},
+		{Method: http.MethodGet, Path: disclosure, Needs: web.ReadDisclosures, Handle: h.page},
+		{Method: http.MethodGet, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures, Erasable: true, Handle: h.replacePage},
+		{Method: http.MethodPost, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures, Form: disclosure + "/replace", Erasable: true, Handle: h.replace},
 	}
 }

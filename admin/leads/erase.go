@@ -80,8 +80,8 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 		StepUp:  r.StepUp,
 		Errors:  r.Errors,
 	}
-	for _, one := range privacy.ErasureReasons {
-		v.Reasons = append(v.Reasons, web.ReasonOption(string(one.Code), one.Label))
+	for _, reason := range privacy.ErasureReasons {
+		v.Reasons = append(v.Reasons, web.ReasonOption(string(reason.Code), reason.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	return k.Show(status, view.Erase(v))

@@ -152,14 +152,14 @@ func (h *Handlers) addHolds(k *web.Request, l leads.Details, v *view.DetailsView
 		return err
 	}
 	for _, hold := range all {
-		one := view.Hold{ID: id.Format(id.Hold, hold.ID), Person: hold.Person, At: hold.PlacedAt}
+		row := view.Hold{ID: id.Format(id.Hold, hold.ID), Person: hold.Person, At: hold.PlacedAt}
 		if k.MayAt(web.HoldLeads, hold.PartnerID) || k.May(web.ReadRetention) {
-			one.Reason, one.By = hold.Reason, hold.PlacedBy
+			row.Reason, row.By = hold.Reason, hold.PlacedBy
 		}
 		if h.mayRelease(k, hold.PartnerID, hold.Person) {
-			one.ReleaseURL = web.HoldURL(hold)
+			row.ReleaseURL = web.HoldURL(hold)
 		}
-		v.Holds = append(v.Holds, one)
+		v.Holds = append(v.Holds, row)
 	}
 	may, err := h.mayBeHeld(k, l)
 	if may && k.MayAt(web.HoldLeads, l.PartnerID) {

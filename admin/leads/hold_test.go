@@ -22,16 +22,16 @@ func TestLegalHold(t *testing.T) {
 	b.Get(t, at+"/hold").Expect(t, "finance opens the form", http.StatusForbidden)
 	b.AddStaff(t, "one@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &harbour.ID})
 	b.Reload(t)
-	one := b.NewClient(t)
-	one.SignIn(t, "one@example.com")
+	first := b.NewClient(t)
+	first.SignIn(t, "one@example.com")
 	auditor := b.SignedInAs(t, models.Auditor)
 	b.Client = b.SignedInAs(t, models.Privacy)
 	b.Get(t, at).Expect(t, "the lead's page", http.StatusOK, at+"/hold", at+"/erase")
 	b.Get(t, at+"/hold").Expect(t, "the form", http.StatusOK, `name="person"`, `name="reason"`)
-	if p := one.Get(t, at+"/hold"); p.Status != http.StatusOK || strings.Contains(p.Body, `name="person"`) {
+	if p := first.Get(t, at+"/hold"); p.Status != http.StatusOK || strings.Contains(p.Body, `name="person"`) {
 		t.Errorf("a user for one partner: got %d: %s", p.Status, p.Text())
 	}
-	if p := one.Post(t, at+"/hold", url.Values{"person": {"yes"}, "reason": {"case 7"}}); p.Status != http.StatusForbidden {
+	if p := first.Post(t, at+"/hold", url.Values{"person": {"yes"}, "reason": {"case 7"}}); p.Status != http.StatusForbidden {
 		t.Errorf("a user for one partner holds a person: got %d: %s", p.Status, p.Text())
 	}
 	for name, wrong := range map[string]string{"no reason": " ", "long": strings.Repeat("x", 201)} {
@@ -39,7 +39,7 @@ func TestLegalHold(t *testing.T) {
 			t.Errorf("%s: got %d", name, p.Status)
 		}
 	}
-	for _, v := range []*admintest.Client{b.Client, one} {
+	for _, v := range []*admintest.Client{b.Client, first} {
 		if p := v.Post(t, at+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}); p.Status != http.StatusSeeOther || p.Location() != at {
 			t.Fatalf("got %d: %s", p.Status, p.Text())
 		}

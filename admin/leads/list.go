@@ -56,8 +56,8 @@ func (h *Handlers) showLeads(
 		}
 	}
 	var industries []string
-	for _, one := range h.Prices.Taxonomy().Industries() {
-		industries = append(industries, one.Slug)
+	for _, industry := range h.Prices.Taxonomy().Industries() {
+		industries = append(industries, industry.Slug)
 	}
 	v := view.ListView{
 		Shell:      k.Shell("Leads"),

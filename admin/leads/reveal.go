@@ -102,12 +102,12 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 		StepUp: r.StepUp,
 		Errors: r.Errors,
 	}
-	for _, one := range privacy.Fields {
-		v.Fields = append(v.Fields, ui.Option{Value: string(one.Code), Label: ui.Sentence(one.Label)})
+	for _, offered := range privacy.Fields {
+		v.Fields = append(v.Fields, ui.Option{Value: string(offered.Code), Label: ui.Sentence(offered.Label)})
 	}
 	v.Fields = web.SelectOption(v.Fields, field)
-	for _, one := range privacy.Reasons {
-		v.Reasons = append(v.Reasons, web.ReasonOption(string(one.Code), one.Label))
+	for _, reason := range privacy.Reasons {
+		v.Reasons = append(v.Reasons, web.ReasonOption(string(reason.Code), reason.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	return k.Show(status, view.Reveal(v))

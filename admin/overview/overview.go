@@ -41,10 +41,10 @@ func (h *Handlers) overview(k *web.Request) error {
 		v.Payouts = f.Payouts
 	}
 	v.Tiles = tiles(f, before)
-	for _, one := range f.Rejections {
-		bar := ui.Bar{Label: web.RejectionLabel(one), Count: one.Count}
+	for _, rejection := range f.Rejections {
+		bar := ui.Bar{Label: web.RejectionLabel(rejection), Count: rejection.Count}
 		if k.May(web.ReadPartners) {
-			q := url.Values{"endpoint": {one.Endpoint}, "outcome": {one.Reason}}
+			q := url.Values{"endpoint": {rejection.Endpoint}, "outcome": {rejection.Reason}}
 			if r.Name() != "" { // dates are not a filter of logged requests
 				q.Set("range", r.Name())
 			}

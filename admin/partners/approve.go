@@ -23,8 +23,8 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 			return h.returnPath(k, url, url), err
 		},
 		Show: func(r web.Rejected) error {
-			for _, one := range r.Errors {
-				k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: one.Message})
+			for _, mistake := range r.Errors {
+				k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: mistake.Message})
 			}
 			p, err := h.partner(k)
 			if err != nil {

@@ -197,8 +197,8 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s *progress) (v view.O
 		accounts[a.ID] = a
 	}
 	labels := map[uuid.UUID]string{}
-	for _, one := range s.secrets {
-		labels[one.ID] = one.Label
+	for _, secret := range s.secrets {
+		labels[secret.ID] = secret.Label
 	}
 	for _, l := range leads {
 		e := leadEvent(l, accounts, labels)

@@ -453,19 +453,19 @@ func TestRequests(t *testing.T) {
 			`INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, outcome, fields, status, code, message, detail, duration_us) VALUES ($1, $2, $3, 'other_post', 'post', $4, $5::text[], 400, 'payload_invalid', 'Invalid lead post payload', '', 310)`,
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
-	one := id.Format(id.Request, requests[1])
-	for _, url := range []string{"/jump?q=" + one, o.PartnerURL + "?tab=requests&request=" + strings.ToLower(one)} {
+	requestID := id.Format(id.Request, requests[1])
+	for _, url := range []string{"/jump?q=" + requestID, o.PartnerURL + "?tab=requests&request=" + strings.ToLower(requestID)} {
 		for range 2 { // the tab's search leads to the jump
 			if p := o.Get(t, url); p.Status == http.StatusSeeOther {
 				url = p.Location()
 			}
 		}
-		if url != o.PartnerURL+"/requests/"+one {
+		if url != o.PartnerURL+"/requests/"+requestID {
 			t.Errorf("the search leads to %q", url)
 		}
 	}
-	p := o.Get(t, o.PartnerURL+"/requests/"+one)
-	for _, text := range []string{one, "Missing or invalid field", "contact.email", "400 Bad Request", "Invalid lead post payload", "310 µs"} {
+	p := o.Get(t, o.PartnerURL+"/requests/"+requestID)
+	for _, text := range []string{requestID, "Missing or invalid field", "contact.email", "400 Bad Request", "Invalid lead post payload", "310 µs"} {
 		if !strings.Contains(p.Body, text) {
 			t.Errorf("the page of the request lacks %q: %s", text, p.Text())
 		}
@@ -500,7 +500,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("last 24 hours: %s", p.Text())
 	}
 	other := o.AddPartner(t, "meadow")
-	for _, path := range []string{"/requests/" + one, "/requests/" + id.Format(id.Request, id.New(o.Time.Now()))} {
+	for _, path := range []string{"/requests/" + requestID, "/requests/" + id.Format(id.Request, id.New(o.Time.Now()))} {
 		if p := o.Get(t, web.PartnerURL(other)+path); p.Status != http.StatusNotFound {
 			t.Errorf("another partner's page shows the request: %s", p.Text())
 		}
@@ -545,11 +545,11 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 	revoked := o.Time.Now()
 	o.Time.Advance(3 * time.Minute)
 	request := id.New(o.Time.Now())
-	for _, one := range []uuid.UUID{request, id.New(o.Time.Now())} {
+	for _, requestID := range []uuid.UUID{request, id.New(o.Time.Now())} {
 		o.Exec(t, `INSERT INTO api_requests (partner_id, at, request_id, kind, endpoint, secret_id, outcome, fields, status, code,
 				message, detail, duration_us)
 			VALUES ($1, $2, $3, 'other_post', 'post', $4, 'signature', '{}', 401, 'signature_invalid', 'Invalid HMAC SHA-256 signature', '', 310)`,
-			o.PartnerID, o.Time.Now(), one, secret)
+			o.PartnerID, o.Time.Now(), requestID, secret)
 	}
 	lastFour := shown[len(shown)-4:]
 	name := "“live” (…" + lastFour + ")"

@@ -26,9 +26,9 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 	if err != nil {
 		return s, err
 	}
-	for _, one := range all {
-		if partners.Valid(one, k.Now) {
-			s.secrets = append(s.secrets, one)
+	for _, step := range all {
+		if partners.Valid(step, k.Now) {
+			s.secrets = append(s.secrets, step)
 		}
 	}
 	s.signed, err = h.Reporting.SignedPosts(k.R.Context(), k.Scope, p.ID)
@@ -61,12 +61,12 @@ func (s progress) requiresSigning(p models.Partner, platform models.SigningMode)
 // lastSecretEnd returns the latest expiry of the valid secrets. It is zero if there are no valid
 // secrets, or if one of them does not expire.
 func (s progress) lastSecretEnd() (at time.Time) {
-	for _, one := range s.secrets {
-		if one.ExpiresAt == nil {
+	for _, secret := range s.secrets {
+		if secret.ExpiresAt == nil {
 			return time.Time{}
 		}
-		if one.ExpiresAt.After(at) {
-			at = *one.ExpiresAt
+		if secret.ExpiresAt.After(at) {
+			at = *secret.ExpiresAt
 		}
 	}
 	return at

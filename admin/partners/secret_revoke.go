@@ -27,9 +27,9 @@ func (h *Handlers) revokeView(
 		return nil, err
 	}
 	posts := int64(0)
-	for _, one := range traffic {
-		if one.Secret == s.ID {
-			posts += one.Posts
+	for _, use := range traffic {
+		if use.Secret == s.ID {
+			posts += use.Posts
 		}
 	}
 	lastUsed := "never"

@@ -76,8 +76,8 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	posts := map[uuid.UUID]int64{}
-	for _, one := range traffic {
-		posts[one.Secret] += one.Posts
+	for _, use := range traffic {
+		posts[use.Secret] += use.Posts
 	}
 	may := k.MayAt(web.WriteSecrets, p.ID)
 	active := 0
@@ -147,14 +147,14 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	steps := len(v.Chart.Labels)
 	newest := ui.Series{Name: secrets[0].Label + " (…" + secrets[0].LastFour + ")", Values: make([]int64, steps)}
 	older := ui.Series{Name: "Older secrets", Values: make([]int64, steps)}
-	for _, one := range traffic {
-		if one.Step >= steps {
+	for _, use := range traffic {
+		if use.Step >= steps {
 			continue
 		}
-		if one.Secret == secrets[0].ID {
-			newest.Values[one.Step] += one.Posts
+		if use.Secret == secrets[0].ID {
+			newest.Values[use.Step] += use.Posts
 		} else {
-			older.Values[one.Step] += one.Posts
+			older.Values[use.Step] += use.Posts
 		}
 	}
 	v.Chart.Series = []ui.Series{newest, older}

@@ -88,14 +88,14 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	for _, a := range accounts {
 		names[a.ID] = a.Identifier
 	}
-	for _, one := range found {
-		f.Posts += one.Posts
-		f.Unsigned += one.Unsigned
+	for _, account := range found {
+		f.Posts += account.Posts
+		f.Unsigned += account.Unsigned
 		f.Accounts = append(f.Accounts, view.ForecastRow{
-			Identifier:   names[one.Account],
-			Posts:        one.Posts,
-			Unsigned:     one.Unsigned,
-			LastUnsigned: one.Last,
+			Identifier:   names[account.Account],
+			Posts:        account.Posts,
+			Unsigned:     account.Unsigned,
+			LastUnsigned: account.Last,
 		})
 	}
 	return f, nil
@@ -201,11 +201,11 @@ func confirmMode(k *web.Request, form web.Form, c modeChange, action, cancel str
 }
 
 // changed returns a value that a form changes, or nothing if it stays as it was.
-func changed(name, was, is string) []ui.Fact {
-	if was == is {
+func changed(name, old, is string) []ui.Fact {
+	if old == is {
 		return nil
 	}
-	return []ui.Fact{{Name: name, Value: was + " → " + is}}
+	return []ui.Fact{{Name: name, Value: old + " → " + is}}
 }
 
 // partnerModeChange describes a change of a partner's signing mode. Accounts with a mode of their own keep it.

@@ -100,7 +100,7 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 		return err
 	}
 	for _, e := range all {
-		one := view.StatementCorrection{
+		row := view.StatementCorrection{
 			At:      e.OccurredAt,
 			Kind:    string(e.Kind),
 			Account: e.Identifier,
@@ -111,9 +111,9 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 			SubID:     k.Erasable(e.SubID),
 		}
 		if e.LeadID != nil {
-			one.Lead = id.Format(id.Lead, *e.LeadID)
+			row.Lead = id.Format(id.Lead, *e.LeadID)
 		}
-		v.Corrections = append(v.Corrections, one)
+		v.Corrections = append(v.Corrections, row)
 	}
 	v.MoreCorrections = more
 	return nil

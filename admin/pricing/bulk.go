@@ -73,22 +73,22 @@ type bulkResult struct {
 }
 
 func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, lines []view.CellChange) {
-	was := map[pricingrules.Target]ratecard.GridRow{}
+	old := map[pricingrules.Target]ratecard.GridRow{}
 	for _, row := range rows {
-		was[row.Target] = row
+		old[row.Target] = row
 	}
 	made := b.Changes(rows)
 	all.skipped = industriesOf(rows) - len(made)
-	for _, one := range made {
-		row := was[one.Target]
-		if row.Base.Direct && row.Base.Minor == one.Minor {
+	for _, change := range made {
+		row := old[change.Target]
+		if row.Base.Direct && row.Base.Minor == change.Minor {
 			continue
 		}
-		all.made = append(all.made, one)
+		all.made = append(all.made, change)
 		lines = append(lines, view.CellChange{
-			Cell:      one.Target.Industry,
+			Cell:      change.Target.Industry,
 			Old:       basePriceText(row.Base, row.Currency),
-			New:       money.Amount{Minor: one.Minor, Currency: row.Currency}.String(),
+			New:       money.Amount{Minor: change.Minor, Currency: row.Currency}.String(),
 			Inherited: inherits(row.Base),
 		})
 	}

@@ -53,7 +53,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	if (target.Industry == "") == (target.Category == "") {
 		return web.ErrForm
 	}
-	was, err := strconv.ParseInt(f.Get("was"), 10, 64)
+	old, err := strconv.ParseInt(f.Get("was"), 10, 64)
 	if err != nil {
 		return web.ErrForm
 	}
@@ -66,7 +66,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
-			if err := h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor); err != nil {
+			if err := h.prices(k).SetBase(k.R.Context(), d.ID, target, old, minor); err != nil {
 				return "", err
 			}
 			return "", h.cellSaved(k, d, selection, target, key)
@@ -77,7 +77,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 				wrong: map[string]string{key: r.Message()},
 			}
 			if r.Err == nil { // otherwise the page shows the current base price of the cell
-				e.was = map[string]int64{key: was}
+				e.was = map[string]int64{key: old}
 			}
 			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
 			return h.showCell(k, r.Status, selection, target, e)

@@ -37,10 +37,10 @@ func (h *Handlers) showMergeConflicts(k *web.Request, conflicts []ratecard.Confl
 	if v.Head, err = h.draftHead(k, d, "publish"); err != nil {
 		return err
 	}
-	for _, one := range conflicts {
-		row := view.MergeConflict{Target: one.Target.String(), Yours: "removed"}
-		if one.Yours != nil {
-			row.Yours = strings.Join(one.Yours.Effects(), ", ")
+	for _, conflict := range conflicts {
+		row := view.MergeConflict{Target: conflict.Target.String(), Yours: "removed"}
+		if conflict.Yours != nil {
+			row.Yours = strings.Join(conflict.Yours.Effects(), ", ")
 		}
 		v.Conflicts = append(v.Conflicts, row)
 	}

@@ -37,8 +37,8 @@ func (h *Handlers) explainPage(k *web.Request) error {
 		Draft:     web.Short(q.Get("draft")),
 		Urgencies: urgencyOptions(),
 	}
-	for _, one := range h.Prices.Taxonomy().Industries() {
-		v.Industries = append(v.Industries, one.Slug)
+	for _, industry := range h.Prices.Taxonomy().Industries() {
+		v.Industries = append(v.Industries, industry.Slug)
 	}
 	v.Countries = h.marketOptions(k)
 	with, err := h.explainWith(k, v, &v.Errors)

@@ -227,8 +227,8 @@ func (h *Handlers) draftGrid(
 	for i := range v.Grid.Rows {
 		row := &v.Grid.Rows[i]
 		row.Typed, row.Error = e.typed[row.Key], e.wrong[row.Key]
-		if was, ok := e.was[row.Key]; ok {
-			row.Was = was
+		if old, ok := e.was[row.Key]; ok {
+			row.Was = old
 		}
 	}
 	last, there, err := h.Prices.LastEdit(k.R.Context(), d.ID)

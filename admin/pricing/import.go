@@ -303,18 +303,18 @@ func (h *Handlers) baseChanges(
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range changes {
-		at, _ := h.Prices.Markets().ByCode(one.Target.Country)
+	for _, edit := range changes {
+		at, _ := h.Prices.Markets().ByCode(edit.Target.Country)
 		currency := h.Prices.Markets().At(at).Currency
-		was, is := sheet.Table.BaseOf(one.Target), table.BaseOf(one.Target)
+		old, is := sheet.Table.BaseOf(edit.Target), table.BaseOf(edit.Target)
 		change := view.CellChange{
-			Cell:         one.Target.String(),
-			Old:          basePriceText(was, currency),
+			Cell:         edit.Target.String(),
+			Old:          basePriceText(old, currency),
 			New:          basePriceText(is, currency),
-			Inherited:    inherits(was),
+			Inherited:    inherits(old),
 			NewInherited: inherits(is),
 		}
-		if ceiling := table.CeilingOf(one.Target); ceiling != 0 && is.Minor > ceiling {
+		if ceiling := table.CeilingOf(edit.Target); ceiling != 0 && is.Minor > ceiling {
 			change.Ceiling = money.Amount{Minor: ceiling, Currency: currency}.String()
 		}
 		all = append(all, change)

@@ -50,12 +50,12 @@ func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion
 		class            pricingrules.Class
 	}
 	of := func(i pricingrules.Inversion) cell { return cell{i.Industry.Slug, i.Market.Code, i.Class} }
-	had := map[cell]bool{}
+	listed := map[cell]bool{}
 	for _, i := range old.Inversions() {
-		had[of(i)] = true
+		listed[of(i)] = true
 	}
 	for _, i := range now.Inversions() {
-		if !had[of(i)] {
+		if !listed[of(i)] {
 			found = append(found, i)
 		}
 	}
@@ -88,14 +88,14 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 // can change the draft, the problem has a link to that rule.
 func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
-		one := view.PreviewProblem{Text: ui.Sentence(p.Message)}
+		problem := view.PreviewProblem{Text: ui.Sentence(p.Message)}
 		if p.Rule >= 0 {
-			one.Rule = sheet.Card.Rules[p.Rule].Selector()
+			problem.Rule = sheet.Card.Rules[p.Rule].Selector()
 			if head.CanWrite {
-				one.URL = head.URL + "/rules/" + strconv.Itoa(sheet.Positions[p.Rule])
+				problem.URL = head.URL + "/rules/" + strconv.Itoa(sheet.Positions[p.Rule])
 			}
 		}
-		all = append(all, one)
+		all = append(all, problem)
 	}
 	return all
 }

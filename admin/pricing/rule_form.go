@@ -150,8 +150,8 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	}
 	v.Cancel = address + "?tab=rules"
 	var industries []string
-	for _, one := range h.Prices.Taxonomy().Industries() {
-		industries = append(industries, one.Slug)
+	for _, industry := range h.Prices.Taxonomy().Industries() {
+		industries = append(industries, industry.Slug)
 	}
 	v.Industries = orAny("Any industry", web.Labels(industries), f.Get("industry"))
 	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
@@ -163,22 +163,22 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 		{Value: "no", Label: "Not excluded (overrides broader rules)"},
 	}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
-	for _, one := range amountNames {
+	for _, amount := range amountNames {
 		for _, c := range money.Currencies {
-			one.Fields = append(one.Fields, ui.Hidden{
+			amount.Fields = append(amount.Fields, ui.Hidden{
 				Name:  c.String(),
-				Value: web.Short(f.Get(one.Name + "-" + c.String())),
+				Value: web.Short(f.Get(amount.Name + "-" + c.String())),
 			})
 		}
-		v.Amounts = append(v.Amounts, one)
+		v.Amounts = append(v.Amounts, amount)
 	}
 	return k.Show(status, view.RuleForm(v))
 }
 
 // orAny returns the given options, preceded by an option with an empty value. The parameter any is the
 // label of that option.
-func orAny(any string, options []ui.Option, value string) []ui.Option {
-	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
+func orAny(label string, options []ui.Option, value string) []ui.Option {
+	return web.SelectOption(append([]ui.Option{{Label: label}}, options...), value)
 }
 
 func (h *Handlers) addRule(k *web.Request) error {

@@ -238,7 +238,7 @@ func TestRejectedFormKeepsVersion(t *testing.T) {
 	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	rule := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database,
 		`SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
-	for _, one := range []struct {
+	for _, input := range []struct {
 		name, form, field, mine, theirs, mistake string
 		now                                      func(testing.TB) string
 	}{
@@ -249,28 +249,28 @@ func TestRejectedFormKeepsVersion(t *testing.T) {
 			return testkit.Value[string](t, d.Database, `SELECT title FROM rate_cards WHERE id = $1`, d.Draft.ID)
 		}},
 	} {
-		t.Run(one.name, func(t *testing.T) {
+		t.Run(input.name, func(t *testing.T) {
 			form := func(version, value string) url.Values {
 				f := d.Rule(t, "version", version)
-				f.Set(one.field, value)
+				f.Set(input.field, value)
 				return f
 			}
-			opened := admintest.VersionAt(t, d.Get(t, one.form))
-			if p := colleague.Post(t, one.form, form(opened, one.theirs)); p.Status != http.StatusSeeOther {
+			opened := admintest.VersionAt(t, d.Get(t, input.form))
+			if p := colleague.Post(t, input.form, form(opened, input.theirs)); p.Status != http.StatusSeeOther {
 				t.Fatalf("change by another user: got status %d: %s", p.Status, p.Text())
 			}
-			theirs := one.now(t)
-			again := d.Post(t, one.form, form(opened, one.mistake))
+			theirs := input.now(t)
+			again := d.Post(t, input.form, form(opened, input.mistake))
 			if again.Status != http.StatusUnprocessableEntity {
 				t.Fatalf("form with an error: got status %d: %s", again.Status, again.Text())
 			}
-			conflict := d.Post(t, one.form, form(admintest.VersionAt(t, again), one.mine))
-			if conflict.Status != http.StatusConflict || len(conflict.Values("data-conflict")) != 1 || one.now(t) != theirs {
+			conflict := d.Post(t, input.form, form(admintest.VersionAt(t, again), input.mine))
+			if conflict.Status != http.StatusConflict || len(conflict.Values("data-conflict")) != 1 || input.now(t) != theirs {
 				t.Fatalf("after correcting the error: got status %d, value %q, want %q: %s",
-					conflict.Status, one.now(t), theirs, conflict.Text())
+					conflict.Status, input.now(t), theirs, conflict.Text())
 			}
-			p := d.Post(t, one.form, form(admintest.VersionAt(t, conflict), one.mine))
-			if p.Status != http.StatusSeeOther || one.now(t) == theirs {
+			p := d.Post(t, input.form, form(admintest.VersionAt(t, conflict), input.mine))
+			if p.Status != http.StatusSeeOther || input.now(t) == theirs {
 				t.Errorf("after the conflict was shown: got status %d: %s", p.Status, p.Text())
 			}
 		})

@@ -122,10 +122,10 @@ func checkResolutions(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 		`data-open="0" data-tab="amount_differs"`, `href="`+line+`"`)
 	b.Get(t, at+"?finding=amount_differs&after=3000000000").ExpectTexts(t, http.StatusOK, "Agreed by phone")
 	b.Get(t, at+"?finding=amount_differs&open=yes").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
-	for _, one := range []string{"/lines/1/resolve", "/lines/99/resolve", "/lines/0/resolve", "/lines/x/resolve",
+	for _, path := range []string{"/lines/1/resolve", "/lines/99/resolve", "/lines/0/resolve", "/lines/x/resolve",
 		"/lines/3000000000/resolve", "/lines/99999999999999999999/resolve"} { // line 1 is matched
-		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
-			t.Errorf("%s: got status %d, want 404", one, p.Status)
+		if p := b.Get(t, at+path); p.Status != http.StatusNotFound {
+			t.Errorf("%s: got status %d, want 404", path, p.Status)
 		}
 	}
 }

@@ -457,10 +457,10 @@ func TestRequestsConcernAllPartners(t *testing.T) {
 	r := newRig(t)
 	at := r.create(t, "access")
 	harbour := r.Harbour().ID
-	who := r.AddStaff(t, "of-harbour@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &harbour})
+	officer := r.AddStaff(t, "of-harbour@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &harbour})
 	r.Reload(t)
 	b := r.NewClient(t)
-	b.SignIn(t, who.Email)
+	b.SignIn(t, officer.Email)
 	for _, path := range []string{"/privacy/requests", "/privacy/requests/new", at, at + "/export", at + "/leads.csv"} {
 		if p := b.Get(t, path); p.Status != http.StatusForbidden {
 			t.Errorf("%s: got %d, want 403", path, p.Status)

@@ -39,8 +39,8 @@ func (h *Handlers) steps() []*step {
 			h: h, name: "identity",
 			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"}, erasable: true, // the form contains the note
 			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
-				for _, one := range privacy.IdentityChecks {
-					v.Options = append(v.Options, web.ReasonOption(string(one.Code), one.Label))
+				for _, check := range privacy.IdentityChecks {
+					v.Options = append(v.Options, web.ReasonOption(string(check.Code), check.Label))
 				}
 				chosen := k.R.PostForm.Get("identity")
 				if r.Identity != nil && k.R.Method == http.MethodGet {

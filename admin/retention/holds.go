@@ -18,16 +18,16 @@ func (h *Handlers) holds(k *web.Request) error {
 		return err
 	}
 	v := view.HoldsView{Shell: k.Shell("Legal holds"), Tabs: k.PrivacyTabs()}
-	for _, one := range all {
+	for _, hold := range all {
 		row := view.Hold{
-			ID: id.Format(id.Hold, one.ID), Lead: ui.Link{Label: id.Format(id.Lead, one.LeadID)}, Person: one.Person, Reason: one.Reason,
-			PlacedAt: one.PlacedAt, PlacedBy: one.PlacedBy, ReleasedAt: web.TimeOf(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
+			ID: id.Format(id.Hold, hold.ID), Lead: ui.Link{Label: id.Format(id.Lead, hold.LeadID)}, Person: hold.Person, Reason: hold.Reason,
+			PlacedAt: hold.PlacedAt, PlacedBy: hold.PlacedBy, ReleasedAt: web.TimeOf(hold.ReleasedAt), ReleasedBy: hold.ReleasedBy,
 		}
-		if k.MayAt(web.ReadLeads, one.PartnerID) {
-			row.Lead.URL = web.LeadURL(one.LeadID)
+		if k.MayAt(web.ReadLeads, hold.PartnerID) {
+			row.Lead.URL = web.LeadURL(hold.LeadID)
 		}
-		if one.ReleasedAt == nil && k.MayForAllPartners(web.HoldLeads) {
-			row.ReleaseURL = web.HoldURL(one)
+		if hold.ReleasedAt == nil && k.MayForAllPartners(web.HoldLeads) {
+			row.ReleaseURL = web.HoldURL(hold)
 		}
 		v.Holds = append(v.Holds, row)
 	}

@@ -44,15 +44,15 @@ func (h *Handlers) plan(k *web.Request) error {
 // periods returns the periods of a category. If waiting is true, it returns only those that are not in
 // effect.
 func periods(p privacy.Plan, c models.RetentionCategory, waiting bool) (all []view.Period) {
-	for _, one := range p.Periods {
-		if one.Category != c || waiting && one.Days == one.Configured {
+	for _, period := range p.Periods {
+		if period.Category != c || waiting && period.Days == period.Configured {
 			continue
 		}
 		v := view.Period{
-			Country: one.Country, Configured: one.Configured, Effective: one.Days, AcceptedBy: one.AcceptedBy, AcceptedAt: one.AcceptedAt,
-			Oldest: one.Due.Oldest, NoOldest: "none", Due: dueText(one.Due),
+			Country: period.Country, Configured: period.Configured, Effective: period.Days, AcceptedBy: period.AcceptedBy, AcceptedAt: period.AcceptedAt,
+			Oldest: period.Due.Oldest, NoOldest: "none", Due: dueText(period.Due),
 		}
-		if !one.Due.Complete {
+		if !period.Due.Complete {
 			v.NoOldest = "not found within 3 seconds"
 		}
 		all = append(all, v)

@@ -32,15 +32,15 @@ func (h *Handlers) named(k *web.Request, text string) (all []match, err error) {
 			return nil, err
 		}
 		for _, m := range found {
-			one := match{value: m.Slug, exact: m.Exact, SearchResult: ui.SearchResult{
+			result := match{value: m.Slug, exact: m.Exact, SearchResult: ui.SearchResult{
 				Kind: "Partner", Label: m.PartnerName, Hint: m.Slug, URL: web.PartnerURL(m.Partner),
 			}}
 			if m.Account != uuid.Nil {
-				one.value = m.Identifier
-				one.Kind, one.Label, one.Hint = "Account", m.Identifier, m.PartnerName
-				one.URL += "?tab=accounts"
+				result.value = m.Identifier
+				result.Kind, result.Label, result.Hint = "Account", m.Identifier, m.PartnerName
+				result.URL += "?tab=accounts"
 			}
-			all = append(all, one)
+			all = append(all, result)
 		}
 	}
 	if k.May(web.ReadStaff) {

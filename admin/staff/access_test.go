@@ -67,9 +67,9 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 		if strings.Count(allowed, atHarbour) != len(want) || len(may) != len(want) {
 			t.Errorf("%s: want %d permissions, all for this partner: %s", role, len(want), allowed)
 		}
-		for _, one := range mayNot {
-			if slices.Contains(may, one) {
-				t.Errorf("%s: %q is listed as granted and as missing", role, one)
+		for _, permission := range mayNot {
+			if slices.Contains(may, permission) {
+				t.Errorf("%s: %q is listed as granted and as missing", role, permission)
 			}
 		}
 	}
@@ -80,21 +80,21 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 			t.Errorf("permission %q does not start with a capital letter", head)
 		}
 	}
-	labels := func(p authz.Permission) (some, rest string) {
-		some, rest = web.PermissionLabelsByScope(p)
-		return ui.Sentence(some), ui.Sentence(rest)
+	labels := func(p authz.Permission) (scoped, rest string) {
+		scoped, rest = web.PermissionLabelsByScope(p)
+		return ui.Sentence(scoped), ui.Sentence(rest)
 	}
 	for _, p := range []authz.Permission{web.ReadPayouts, web.WritePayouts, web.ApprovePayouts} {
 		everywhere := ui.Sentence(web.PermissionLabel(p))
-		some, rest := labels(p)
+		scoped, rest := labels(p)
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) ||
-			!slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
+			!slices.Contains(may, scoped) || !slices.Contains(mayNot, rest) {
 			t.Errorf("%s: granted %q, missing %q", everywhere, may, mayNot)
 		}
 	}
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
-	some, rest := labels(web.ReadPricing)
-	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) ||
+	scoped, rest := labels(web.ReadPricing)
+	if !slices.Contains(may, scoped) || !slices.Contains(mayNot, rest) ||
 		!slices.Contains(mayNot, ui.Sentence(web.PermissionLabel(web.CreatePartners))) {
 		t.Errorf("account manager: granted %q, missing %q", may, mayNot)
 	}

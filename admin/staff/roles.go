@@ -92,15 +92,15 @@ func readRoles(k *web.Request) (roles []models.StaffRole, mistakes ui.Errors, er
 		}
 		field := "partners-" + value
 		listed := slices.DeleteFunc(strings.FieldsFunc(form.Get(field), func(r rune) bool { return strings.ContainsRune(",\r\n", r) }),
-			func(one string) bool { return strings.TrimSpace(one) == "" })
+			func(text string) bool { return strings.TrimSpace(text) == "" })
 		if len(listed) == 0 {
 			mistakes = append(mistakes, ui.FieldError{
 				Field:   field,
 				Message: "Enter at least one partner for the role " + staff.RoleName(role) + ", or choose all partners.",
 			})
 		}
-		for _, one := range listed {
-			p, problem, err := web.FindPartner(k, k.Scope, field, one)
+		for _, option := range listed {
+			p, problem, err := web.FindPartner(k, k.Scope, field, option)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -176,14 +176,14 @@ func actionLabel(action string) string {
 // Changes returns the changed fields of an event, sorted by name. The text for an empty value is "none". A field that
 // did not exist before has no old value.
 func Changes(before, after *string) (all []ui.Change) {
-	was, is := Fields(before), Fields(after)
+	old, is := Fields(before), Fields(after)
 	names := map[string]any{}
-	maps.Copy(names, was)
+	maps.Copy(names, old)
 	maps.Copy(names, is)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		c := ui.Change{Name: strings.ReplaceAll(name, "_", " "), After: cmp.Or(FieldText(is, name), "none")}
-		if _, existed := was[name]; existed {
-			c.Before = cmp.Or(FieldText(was, name), "none")
+		if _, existed := old[name]; existed {
+			c.Before = cmp.Or(FieldText(old, name), "none")
 		}
 		all = append(all, c)
 	}
@@ -208,8 +208,8 @@ func FieldText(fields map[string]any, name string) string {
 	}
 	if list, ok := value.([]any); ok {
 		words := make([]string, len(list))
-		for i, one := range list {
-			words[i] = fmt.Sprint(one)
+		for i, element := range list {
+			words[i] = fmt.Sprint(element)
 		}
 		return strings.Join(words, ", ")
 	}

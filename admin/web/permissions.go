@@ -129,7 +129,7 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 // PermissionLabelsByScope returns two labels for a permission. The result some describes what a role for
 // some partners allows. The result rest describes what only a role for all partners allows. Either label
 // can be "".
-func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
+func PermissionLabelsByScope(p authz.Permission) (scoped, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest
 	}

@@ -41,15 +41,15 @@ var ranges = []Range{
 // ranges that are longer than the given number of days, and selects the longest other one instead. Without a name, no
 // range is selected and the time is zero.
 func RangeFilter(name string, days int, now time.Time) (options []ui.Option, since time.Time) {
-	for _, one := range ranges {
-		kept := one.step*time.Duration(one.steps) <= time.Duration(days)*24*time.Hour
+	for _, option := range ranges {
+		kept := option.step*time.Duration(option.steps) <= time.Duration(days)*24*time.Hour
 		if kept {
-			label := ui.Sentence(strings.TrimPrefix(one.words, "in the "))
-			options = append(options, ui.Option{Value: one.name, Label: label})
+			label := ui.Sentence(strings.TrimPrefix(option.words, "in the "))
+			options = append(options, ui.Option{Value: option.name, Label: label})
 		}
-		if one.name == name && len(options) > 0 {
+		if option.name == name && len(options) > 0 {
 			options[len(options)-1].Selected = true
-			since = reporting.LastSteps(now, one.step, one.steps).From
+			since = reporting.LastSteps(now, option.step, option.steps).From
 		}
 	}
 	return options, since
@@ -110,16 +110,16 @@ func SelectedRange(k *Request, path string) (r Range, within reporting.Range, pe
 	q := k.R.URL.Query()
 	r, within, dated := selectedDates(k)
 	if !dated {
-		i := slices.IndexFunc(ranges, func(one Range) bool { return one.name == q.Get("range") })
+		i := slices.IndexFunc(ranges, func(named Range) bool { return named.name == q.Get("range") })
 		if i < 0 {
 			i = 1
 		}
 		r = ranges[i]
 		within = reporting.LastSteps(k.Now, r.step, r.steps)
 	}
-	for _, one := range ranges {
+	for _, option := range ranges {
 		period.Ranges = append(period.Ranges,
-			ui.Tab{Label: one.label, URL: path + "range=" + one.name, Current: one.name == r.name})
+			ui.Tab{Label: option.label, URL: path + "range=" + option.name, Current: option.name == r.name})
 	}
 	period.From, period.To = Short(q.Get("from")), Short(q.Get("to"))
 	period.Words, period.StepHead = r.words, r.head

@@ -33,8 +33,8 @@ old</textarea><select name="s"><option value="1">1</option><option value="2">2</
 			}
 			return elements
 		}
-		if had, has := count([]byte(page)), count(out); had != has || !strings.Contains(string(out), "<p>end</p>") {
-			t.Errorf("got %d elements, want %d: %s", has, had, out)
+		if before, has := count([]byte(page)), count(out); before != has || !strings.Contains(string(out), "<p>end</p>") {
+			t.Errorf("got %d elements, want %d: %s", has, before, out)
 		}
 	})
 }

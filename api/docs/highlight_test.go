@@ -13,8 +13,8 @@ func TestTokens(t *testing.T) {
 		{"key", `"b"`}, {"", " : ["}, {"number", "-4.5e+1"}, {"", ", "}, {"number", "null"}, {"", ", "}, {"string", `""`}, {"", "]}"},
 	}
 	text := ""
-	for _, one := range want {
-		text += one.Text
+	for _, expected := range want {
+		text += expected.Text
 	}
 	if diff := cmp.Diff(want, tokens(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -33,8 +33,8 @@ func TestTokensKeepTheText(t *testing.T) {
 	}
 	for _, example := range examples {
 		var text strings.Builder
-		for _, one := range example.Tokens() {
-			text.WriteString(one.Text)
+		for _, token := range example.Tokens() {
+			text.WriteString(token.Text)
 		}
 		if text.String() != example.JSON {
 			t.Errorf("got %s, want %s", text.String(), example.JSON)

@@ -253,14 +253,14 @@ func readyFileShape(t *testing.T, d *development) {
 		t.Fatal(err)
 	}
 	hasMembers(t, top, "admin_url", "api_url", "database_url", "key_wrapper", "ops_url", "partners", "staff")
-	for _, one := range lists.Staff {
-		hasMembers(t, one, "email", "password", "role")
+	for _, user := range lists.Staff {
+		hasMembers(t, user, "email", "password", "role")
 	}
-	for _, one := range lists.Partners {
-		hasMembers(t, one, "accounts", "name", "secret", "signing", "slug")
+	for _, partner := range lists.Partners {
+		hasMembers(t, partner, "accounts", "name", "secret", "signing", "slug")
 		var accounts []map[string]json.RawMessage
-		if err := json.Unmarshal(one["accounts"], &accounts); err != nil || len(accounts) != 2 {
-			t.Errorf("accounts %s: %v", one["accounts"], err)
+		if err := json.Unmarshal(partner["accounts"], &accounts); err != nil || len(accounts) != 2 {
+			t.Errorf("accounts %s: %v", partner["accounts"], err)
 		}
 		for _, account := range accounts {
 			hasMembers(t, account, "default", "partner_id")

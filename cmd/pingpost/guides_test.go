@@ -215,9 +215,9 @@ func (p *platform) partnerStatus(t *testing.T, slug string) string {
 	if err := json.Unmarshal([]byte(p.on(t, "partner", "list", "--json").ok(t)), &partners); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range partners {
-		if one.Slug == slug {
-			return one.Status
+	for _, partner := range partners {
+		if partner.Slug == slug {
+			return partner.Status
 		}
 	}
 	return "missing"

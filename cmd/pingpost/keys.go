@@ -152,14 +152,14 @@ func keysStatus() *cobra.Command {
 // missing returns an error if a key that leads or secrets need is not configured.
 func (v statusView) missing() error {
 	var keys []string
-	for _, one := range v.LeadKeys {
-		if !one.Readable {
-			keys = append(keys, one.Wrapper+" "+one.Version)
+	for _, key := range v.LeadKeys {
+		if !key.Readable {
+			keys = append(keys, key.Wrapper+" "+key.Version)
 		}
 	}
-	for _, one := range v.Platform {
-		if !one.Configured {
-			keys = append(keys, "platform key "+one.ID)
+	for _, key := range v.Platform {
+		if !key.Configured {
+			keys = append(keys, "platform key "+key.ID)
 		}
 	}
 	if v.JournalKeyMissing {
@@ -190,7 +190,7 @@ func (k *keyServices) status(ctx context.Context) (statusView, error) {
 			Writes:   use.Wrapper == wrapper && use.Version == version,
 		})
 	}
-	if version != "" && !slices.ContainsFunc(v.LeadKeys, func(one keyView) bool { return one.Writes }) {
+	if version != "" && !slices.ContainsFunc(v.LeadKeys, func(key keyView) bool { return key.Writes }) {
 		v.LeadKeys = append(v.LeadKeys, keyView{Wrapper: wrapper, Version: version, Readable: true, Writes: true})
 	}
 	if err := k.addRegistered(ctx, &v); err != nil {
@@ -220,7 +220,7 @@ func (k *keyServices) addRegistered(ctx context.Context, v *statusView) error {
 	}
 	inVault := false
 	for _, key := range k.wrappers.Wrappers.Keys() {
-		known := func(one keyView) bool { return one.Wrapper == key.Wrapper && one.Version == key.Key }
+		known := func(listed keyView) bool { return listed.Wrapper == key.Wrapper && listed.Version == key.Key }
 		switch {
 		case key.Wrapper == transit.Name:
 			inVault = slices.Contains(registered, key)
@@ -229,9 +229,9 @@ func (k *keyServices) addRegistered(ctx context.Context, v *statusView) error {
 		}
 	}
 	for i := range v.LeadKeys {
-		one := &v.LeadKeys[i]
-		one.Registered = slices.Contains(registered, envelope.WrappingKey{Wrapper: one.Wrapper, Key: one.Version}) ||
-			one.Wrapper == transit.Name && inVault
+		view := &v.LeadKeys[i]
+		view.Registered = slices.Contains(registered, envelope.WrappingKey{Wrapper: view.Wrapper, Key: view.Version}) ||
+			view.Wrapper == transit.Name && inVault
 	}
 	return nil
 }
@@ -279,11 +279,11 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 
 func (v statusView) print(w io.Writer) error {
 	leads, platform := make([][]any, len(v.LeadKeys)), make([][]any, len(v.Platform))
-	for i, one := range v.LeadKeys {
-		leads[i] = []any{one.Wrapper, one.Version, one.Leads, yes(one.Registered), keyNote(one.Writes, one.Readable)}
+	for i, key := range v.LeadKeys {
+		leads[i] = []any{key.Wrapper, key.Version, key.Leads, yes(key.Registered), keyNote(key.Writes, key.Readable)}
 	}
-	for i, one := range v.Platform {
-		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, one.EvidenceKeys, yes(one.Journal), keyNote(one.Writes, one.Configured)}
+	for i, key := range v.Platform {
+		platform[i] = []any{key.ID, key.Secrets, key.SecondFactors, key.Digests, key.Files, key.EvidenceKeys, yes(key.Journal), keyNote(key.Writes, key.Configured)}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\tREGISTERED\t", leads); err != nil {
 		return err

@@ -275,8 +275,8 @@ func printable(text string) string {
 // list formats the codes that can be chosen, such as "email, name or phone".
 func list[C ~string](all privacy.Choices[C]) string {
 	var codes []string
-	for _, one := range all {
-		codes = append(codes, string(one.Code))
+	for _, erasure := range all {
+		codes = append(codes, string(erasure.Code))
 	}
 	last := len(codes) - 1
 	return strings.Join(codes[:last], ", ") + " or " + codes[last]

@@ -68,9 +68,9 @@ const patience = 3 * time.Minute
 // environ returns the test's environment with the given settings and no other pingpost settings.
 func environ(settings ...string) []string {
 	var env []string
-	for _, one := range os.Environ() {
-		if !strings.HasPrefix(one, "PINGPOST_") && !strings.HasPrefix(one, "LEAD_VAULT_") {
-			env = append(env, one)
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "PINGPOST_") && !strings.HasPrefix(variable, "LEAD_VAULT_") {
+			env = append(env, variable)
 		}
 	}
 	return append(env, settings...)

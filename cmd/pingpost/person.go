@@ -301,9 +301,9 @@ func personErase() *cobra.Command {
 			}
 			v := requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads}
 			pending := 0
-			for _, one := range receipts {
-				v.Receipts = append(v.Receipts, viewErasure(one))
-				if one.ErasedAt.IsZero() {
+			for _, receipt := range receipts {
+				v.Receipts = append(v.Receipts, viewErasure(receipt))
+				if receipt.ErasedAt.IsZero() {
 					pending++
 				}
 			}
@@ -327,9 +327,9 @@ func personErase() *cobra.Command {
 				text += "Notify these partners, and record it in the console at the request " + v.Request + ":\n"
 			}
 			for _, n := range notices {
-				one := noticeView{id.Format(id.Partner, n.Partner), n.Leads}
-				v.ToNotify = append(v.ToNotify, one)
-				text += fmt.Sprintf("  %s, %s\n", one.Partner, counted(int64(one.Leads), "lead"))
+				notice := noticeView{id.Format(id.Partner, n.Partner), n.Leads}
+				v.ToNotify = append(v.ToNotify, notice)
+				text += fmt.Sprintf("  %s, %s\n", notice.Partner, counted(int64(notice.Leads), "lead"))
 			}
 			return v, text, nil
 		}, *asJSON)

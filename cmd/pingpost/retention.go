@@ -32,12 +32,12 @@ type plannedView struct {
 }
 
 func viewPlan(p privacy.Plan) (views []plannedView) {
-	for _, one := range p.Periods {
+	for _, period := range p.Periods {
 		v := plannedView{
-			Category: one.Category, Country: one.Country, ConfiguredDays: one.Configured, EffectiveDays: one.Days, LeadsToErase: one.Due.Leads,
+			Category: period.Category, Country: period.Country, ConfiguredDays: period.Configured, EffectiveDays: period.Days, LeadsToErase: period.Due.Leads,
 		}
-		if !one.Due.Oldest.IsZero() {
-			v.OldestLead = &one.Due.Oldest
+		if !period.Due.Oldest.IsZero() {
+			v.OldestLead = &period.Due.Oldest
 		}
 		views = append(views, v)
 	}

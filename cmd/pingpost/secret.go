@@ -50,7 +50,7 @@ func stateText(state string) string {
 // canSign reports whether a partner has a signing secret that is valid at the given time.
 func canSign(ctx context.Context, s *partners.Service, p models.Partner, now time.Time) (bool, error) {
 	list, err := s.Secrets(ctx, scope.System, p)
-	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return partners.Valid(one, now) }), err
+	return slices.ContainsFunc(list, func(secret models.SigningSecret) bool { return partners.Valid(secret, now) }), err
 }
 
 func secretCommand() *cobra.Command {
@@ -233,8 +233,8 @@ func secretList() *cobra.Command {
 			}
 			views := []secretView{}
 			var rows [][]any
-			for _, one := range list {
-				v := viewSecret(p, one, flags.clock.Now())
+			for _, secret := range list {
+				v := viewSecret(p, secret, flags.clock.Now())
 				views = append(views, v)
 				expires := "never"
 				if v.ExpiresAt != nil {

@@ -178,13 +178,13 @@ func staffList() *cobra.Command {
 				return err
 			}
 			slugs := map[uuid.UUID]string{}
-			for _, one := range known {
-				slugs[one.ID] = one.Slug
+			for _, role := range known {
+				slugs[role.ID] = role.Slug
 			}
 			views := []staffView{}
 			var rows [][]any
-			for _, one := range all {
-				v := viewStaff(one, slugs)
+			for _, role := range all {
+				v := viewStaff(role, slugs)
 				views = append(views, v)
 				factor := "no"
 				if v.SecondFactor {

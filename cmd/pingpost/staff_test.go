@@ -55,12 +55,12 @@ func staffCommands(t *testing.T, p *platform) {
 	if len(running.Staff) != 7 {
 		t.Errorf("the ready file has %d users, want 7", len(running.Staff))
 	}
-	for _, one := range running.Staff {
-		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", url.Values{"email": {one.Email}, "password": {one.Password}}); status != http.StatusOK || at != "/" {
-			t.Errorf("%s cannot log in: %d at %s: %.200s", one.Email, status, at, body)
+	for _, user := range running.Staff {
+		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", url.Values{"email": {user.Email}, "password": {user.Password}}); status != http.StatusOK || at != "/" {
+			t.Errorf("%s cannot log in: %d at %s: %.200s", user.Email, status, at, body)
 		}
-		if !strings.Contains(p.stdout.String(), one.Email) || !strings.Contains(p.stdout.String(), one.Password) {
-			t.Errorf("the login of %s is not printed", one.Email)
+		if !strings.Contains(p.stdout.String(), user.Email) || !strings.Contains(p.stdout.String(), user.Password) {
+			t.Errorf("the login of %s is not printed", user.Email)
 		}
 	}
 

@@ -80,17 +80,17 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 	if err != nil {
 		return d, err
 	}
-	for _, one := range reveals {
-		d.Reveals = append(d.Reveals, pack.Reveal{At: one.At.UTC(), By: one.Actor, Field: string(one.Field), Reason: string(one.Reason)})
+	for _, reveal := range reveals {
+		d.Reveals = append(d.Reveals, pack.Reveal{At: reveal.At.UTC(), By: reveal.Actor, Field: string(reveal.Field), Reason: string(reveal.Reason)})
 	}
 	holds, err := s.Privacy.HoldHistory(ctx, l.ID)
 	if err != nil {
 		return d, err
 	}
-	for _, one := range holds {
+	for _, hold := range holds {
 		d.Holds = append(d.Holds, pack.Hold{
-			ID: id.Format(id.Hold, one.ID), Person: one.Person, PlacedAt: one.PlacedAt.UTC(), PlacedBy: one.PlacedBy,
-			ReleasedAt: utc(one.ReleasedAt), ReleasedBy: one.ReleasedBy,
+			ID: id.Format(id.Hold, hold.ID), Person: hold.Person, PlacedAt: hold.PlacedAt.UTC(), PlacedBy: hold.PlacedBy,
+			ReleasedAt: utc(hold.ReleasedAt), ReleasedBy: hold.ReleasedBy,
 		})
 	}
 	if err := s.addExports(ctx, sc, &d, r); err != nil {
@@ -195,12 +195,12 @@ func (s *Service) addReturns(ctx context.Context, sc scope.Scope, d *pack.Docume
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range rows {
-		name := id.Format(id.Return, one.ID)
+	for _, row := range rows {
+		name := id.Format(id.Return, row.ID)
 		ids = append(ids, name)
 		d.Returns = append(d.Returns, pack.Return{
-			ID: name, Reason: string(one.Reason), ReasonText: payouts.ReturnReasonLabel(one.Reason), State: string(one.State),
-			RequestedAt: one.RequestedAt.UTC(), RequestedBy: one.RequestedBy, DecidedAt: utc(one.DecidedAt), DecidedBy: one.DecidedBy,
+			ID: name, Reason: string(row.Reason), ReasonText: payouts.ReturnReasonLabel(row.Reason), State: string(row.State),
+			RequestedAt: row.RequestedAt.UTC(), RequestedBy: row.RequestedBy, DecidedAt: utc(row.DecidedAt), DecidedBy: row.DecidedBy,
 		})
 	}
 	if r.Return != uuid.Nil {
@@ -236,11 +236,11 @@ func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Docume
 	exports, err := s.Privacy.ExportsOf(ctx, sc, r.Lead)
 	mayReadRequests := r.Events("requests").All()
 	for _, e := range exports {
-		one := pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind)}
+		export := pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind)}
 		if mayReadRequests {
-			one.Request = e.Request
+			export.Request = e.Request
 		}
-		d.Exports = append(d.Exports, one)
+		d.Exports = append(d.Exports, export)
 	}
 	return err
 }

@@ -45,7 +45,7 @@ type Service struct {
 func NewService(d Deps) *Service { return &Service{d, audit.Service} }
 
 // By returns a Service that acts on behalf of the given actor.
-func (s *Service) By(who audit.Actor) *Service { return &Service{s.Deps, who} }
+func (s *Service) By(actor audit.Actor) *Service { return &Service{s.Deps, actor} }
 
 // Request selects the lead of a pack, and what the pack contains.
 type Request struct {

@@ -38,15 +38,15 @@ func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 // post's partnerId, so that the sender learns nothing about other partners' accounts (decision 13). The
 // signature is checked even if the client address has sent too many invalid ones, because the partner
 // may share the address with others (decision 12).
-func (in *Intake) authenticateOwn(p post) (who owner, err error) {
-	who = owner{base: p.base, account: p.ownAccount()}
-	who.secret, err = in.checkSignature(p, p.base, nil)
+func (in *Intake) authenticateOwn(p post) (sender owner, err error) {
+	sender = owner{base: p.base, account: p.ownAccount()}
+	sender.secret, err = in.checkSignature(p, p.base, nil)
 	if errors.Is(err, signing.ErrSignature) {
 		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
 			err = errTooManyInvalid.Retry(wait)
 		}
 	}
-	return who, err
+	return sender, err
 }
 
 // ownAccount returns the account that a post to a partner's own base URL belongs to, or nil if the
@@ -65,34 +65,34 @@ func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error)
 	if ok, wait := in.wrongSignatures.left(p.Address, p.start); !ok {
 		return owner{}, errTooManyInvalid.Retry(wait)
 	}
-	who, err := in.findOwner(ctx, p)
+	sender, err := in.findOwner(ctx, p)
 	switch {
-	case err == nil && who.account == nil:
+	case err == nil && sender.account == nil:
 		in.verifyDummy(p)
 		err = signing.ErrSignature.WithReason(string(models.OutcomeUnknownAccount))
 	case err == nil:
-		who.secret, err = in.checkSignature(p, who.partner(), who.secret)
+		sender.secret, err = in.checkSignature(p, sender.partner(), sender.secret)
 	}
 	if f := apperr.As(err); f != nil && f.Code == apperr.Unauthorized {
 		in.wrongSignatures.spend(p.Address, p.start)
 	}
-	return who, err
+	return sender, err
 }
 
 func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, error) {
 	if ok, wait := in.unsigned.take(p.Address, p.start); !ok {
 		return owner{base: p.base}, errTooMany.Retry(wait)
 	}
-	who, err := in.findOwner(ctx, p)
+	sender, err := in.findOwner(ctx, p)
 	switch {
 	case err != nil:
-		return who, err
-	case !who.active():
-		return who, in.rejectUnsigned(who)
-	case required(who.account.Mode(in.settings.DefaultMode)):
-		return who, signing.ErrNoSignature
+		return sender, err
+	case !sender.active():
+		return sender, in.rejectUnsigned(sender)
+	case required(sender.account.Mode(in.settings.DefaultMode)):
+		return sender, signing.ErrNoSignature
 	}
-	return who, p.claimErr
+	return sender, p.claimErr
 }
 
 // findOwner finds the account that a post belongs to. The owner is determined by the first of
@@ -100,24 +100,24 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 // post belongs to the partner whose secret signed it, and an unsigned post belongs to the
 // platform account (decision 13). The result has no account if there is no such account.
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
-	who := owner{base: p.base}
+	sender := owner{base: p.base}
 	switch quoted := quotedPartner(p); {
 	case p.base != nil:
-		who.account = p.ownAccount()
+		sender.account = p.ownAccount()
 	case p.payload.PartnerID != "":
-		if who.account = p.directory.Account(p.payload.PartnerID); who.account == nil {
-			who.quoted = p.directory.ByID(quoted)
+		if sender.account = p.directory.Account(p.payload.PartnerID); sender.account == nil {
+			sender.quoted = p.directory.ByID(quoted)
 		}
 	case quoted != uuid.Nil:
 		if partner := p.directory.ByID(quoted); partner != nil {
-			who.account = partner.Default
+			sender.account = partner.Default
 		}
 	case p.claim.Signed:
 		return in.matchSecret(ctx, p)
 	default:
-		who.account = p.directory.PlatformAccount()
+		sender.account = p.directory.PlatformAccount()
 	}
-	return who, nil
+	return sender, nil
 }
 
 func quotedPartner(p post) uuid.UUID {
@@ -129,16 +129,16 @@ func quotedPartner(p post) uuid.UUID {
 
 // rejectUnsigned returns the error for an unsigned post whose account is unknown or not active. The
 // response is the same in both cases. Only staff see the difference.
-func (in *Intake) rejectUnsigned(who owner) error {
+func (in *Intake) rejectUnsigned(sender owner) error {
 	reason := string(models.OutcomeInactive)
-	if who.account == nil {
+	if sender.account == nil {
 		reason = string(models.OutcomeUnknownAccount)
 	}
 	if required(in.settings.DefaultMode) {
 		return signing.ErrNoSignature.WithReason(reason)
 	}
 	correction := "Send the partnerId of an active account"
-	if who.base == nil {
+	if sender.base == nil {
 		correction += ", or post to your own base URL"
 	}
 	return payload.ErrPost.WithReason(reason).WithFields(notAnAccount("does not identify an active account. " + correction +

@@ -101,9 +101,9 @@ func (c *CheckedPost) checkSender(ctx context.Context, in *Intake, p post) (a au
 	if noBase {
 		return a, nil //nolint:nilerr // the error is a result of the check
 	}
-	who, err := in.findOwner(ctx, p)
-	a.owner = who
-	inactiveUnsigned := !p.claim.Signed && !who.active()
+	sender, err := in.findOwner(ctx, p)
+	a.owner = sender
+	inactiveUnsigned := !p.claim.Signed && !sender.active()
 	switch {
 	case errors.Is(err, signing.ErrSignature): // no secret matches, so the owner is not known
 		c.set(CheckSignature, err)
@@ -114,20 +114,20 @@ func (c *CheckedPost) checkSender(ctx context.Context, in *Intake, p post) (a au
 		c.set(CheckOwner, err)
 		return a, nil
 	case inactiveUnsigned:
-		c.set(CheckOwner, in.rejectUnsigned(who))
+		c.set(CheckOwner, in.rejectUnsigned(sender))
 		return a, nil
-	case who.partner() == nil:
+	case sender.partner() == nil:
 		c.set(CheckOwner, signing.ErrSignature.WithReason(string(models.OutcomeUnknownAccount)))
 		return a, nil
 	}
 	c.set(CheckOwner, nil)
 	switch {
-	case !p.claim.Signed && required(who.account.Mode(in.settings.DefaultMode)):
+	case !p.claim.Signed && required(sender.account.Mode(in.settings.DefaultMode)):
 		c.set(CheckSignature, signing.ErrNoSignature)
 	case !p.claim.Signed:
 		c.set(CheckSignature, nil)
 	case verifiable:
-		a.owner.secret, err = in.checkSignature(p, who.partner(), who.secret)
+		a.owner.secret, err = in.checkSignature(p, sender.partner(), sender.secret)
 		c.set(CheckSignature, err)
 	}
 	return a, nil

@@ -161,7 +161,7 @@ func sameResponse(checked intake.CheckedPost, err error) bool {
 	if want == nil || checked.Err == nil {
 		return want == nil && checked.Err == nil && checked.Stop == ""
 	}
-	first := checked.Order[slices.IndexFunc(checked.Order, func(one intake.Check) bool { return checked.Failed[one] != nil })]
+	first := checked.Order[slices.IndexFunc(checked.Order, func(check intake.Check) bool { return checked.Failed[check] != nil })]
 	return checked.Err.Reason == want.Reason && checked.Err.PublicCode == want.PublicCode && checked.Stop == first &&
 		checked.Failed[first].Reason == want.Reason
 }

@@ -23,14 +23,14 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()
 	start := in.Clock.Now()
-	result, who, err := in.post(ctx, req, start)
-	r := loggedRequest{TrafficKey: who.key(), id: req.ID, at: start}
+	result, sender, err := in.post(ctx, req, start)
+	r := loggedRequest{TrafficKey: sender.key(), id: req.ID, at: start}
 	if err != nil {
-		r.wrong = in.newWrongSignature(req, who, start, err)
+		r.wrong = in.newWrongSignature(req, sender, start, err)
 		in.recordRejection(r, err)
 		return PostResult{Partner: r.Partner}, err // the partner is for the access log
 	}
-	result.Outcome = in.outcome(result, who.account)
+	result.Outcome = in.outcome(result, sender.account)
 	in.recordPost(r, result)
 	return result, nil
 }
@@ -39,20 +39,20 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 // even if it returns an error, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
 	p, result, err := in.judge(ctx, req, in.Directory.Get(), start)
-	who := p.owner
+	sender := p.owner
 	if err != nil || result.Replayed {
-		return result, who, err
+		return result, sender, err
 	}
 	result, err = in.deliver(ctx, p)
 	switch {
 	case errors.Is(err, leads.ErrInactiveSecret):
 		err = signing.ErrSignature.WithReason(string(models.OutcomeInactive))
-	case errors.Is(err, leads.ErrInactive) && who.secret == nil:
-		err = in.rejectUnsigned(who)
+	case errors.Is(err, leads.ErrInactive) && sender.secret == nil:
+		err = in.rejectUnsigned(sender)
 	case errors.Is(err, leads.ErrInactive):
 		err = p.inactive()
 	}
-	return result, who, err
+	return result, sender, err
 }
 
 // judge makes all checks of a post except those that the database makes when it stores the lead. If another check

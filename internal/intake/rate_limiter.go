@@ -27,40 +27,40 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 // The method left reports whether a key is below its limit. If not, it also returns the time until the
 // next window. A request calls left first and the method spend later, so concurrent requests can exceed
 // the limit.
-func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
-	return b.ask(who, now, false)
+func (b *rateLimiter[K]) left(key K, now time.Time) (bool, time.Duration) {
+	return b.ask(key, now, false)
 }
 
 // The method take is like the method left, but also counts the request if the key is below its limit.
-func (b *rateLimiter[K]) take(who K, now time.Time) (bool, time.Duration) {
-	return b.ask(who, now, true)
+func (b *rateLimiter[K]) take(key K, now time.Time) (bool, time.Duration) {
+	return b.ask(key, now, true)
 }
 
-func (b *rateLimiter[K]) ask(who K, now time.Time, spend bool) (bool, time.Duration) {
+func (b *rateLimiter[K]) ask(key K, now time.Time, spend bool) (bool, time.Duration) {
 	if b.most == 0 {
 		return true, 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turn(now)
-	if b.spent[who] >= b.most {
+	if b.spent[key] >= b.most {
 		return false, b.window - now.Sub(b.since)
 	}
 	if spend {
-		b.spent[who]++
+		b.spent[key]++
 	}
 	return true, 0
 }
 
 // spend counts a request, even if the limit has been reached.
-func (b *rateLimiter[K]) spend(who K, now time.Time) {
+func (b *rateLimiter[K]) spend(key K, now time.Time) {
 	if b.most == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turn(now)
-	b.spent[who]++
+	b.spent[key]++
 }
 
 // turn begins a new window if the last one has ended or the clock was set back.

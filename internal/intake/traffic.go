@@ -75,17 +75,17 @@ func (t *Traffic) Count(k TrafficKey, at time.Time, took time.Duration) {
 	key := minuteKey{at.Unix() / 60, k}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := t.tallies[key]
-	if one == nil {
+	counts := t.tallies[key]
+	if counts == nil {
 		if len(t.tallies) >= maxTrafficKeys {
 			t.dropped.Add(1)
 			return
 		}
-		one = &tally{}
-		t.tallies[key] = one
+		counts = &tally{}
+		t.tallies[key] = counts
 	}
-	one.count++
-	one.latency[bucket(took)]++
+	counts.count++
+	counts.latency[bucket(took)]++
 }
 
 func bucket(took time.Duration) int {
@@ -153,8 +153,8 @@ func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 }
 
 func (t *Traffic) lose(tallies map[minuteKey]*tally) {
-	for _, one := range tallies {
-		t.dropped.Add(one.count)
+	for _, counts := range tallies {
+		t.dropped.Add(counts.count)
 	}
 }
 
@@ -162,18 +162,18 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, old := range tallies {
-		one := t.tallies[k]
-		if one == nil {
+		counts := t.tallies[k]
+		if counts == nil {
 			if len(t.tallies) >= maxTrafficKeys {
 				t.dropped.Add(old.count)
 				continue
 			}
-			one = &tally{}
-			t.tallies[k] = one
+			counts = &tally{}
+			t.tallies[k] = counts
 		}
-		one.count += old.count
+		counts.count += old.count
 		for i := range buckets {
-			one.latency[i] += old.latency[i]
+			counts.latency[i] += old.latency[i]
 		}
 	}
 }
@@ -206,9 +206,9 @@ func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally
 	keys := slices.SortedFunc(maps.Keys(tallies), compareKeys)
 	batch := &pgx.Batch{}
 	for _, k := range keys {
-		one := tallies[k]
+		counts := tallies[k]
 		batch.Queue(addTraffic, time.Unix(k.minute*60, 0).UTC(), k.Partner, k.Account, k.Secret, k.Endpoint, k.Outcome,
-			one.count, one.latency[:])
+			counts.count, counts.latency[:])
 	}
 	return t.inTransaction(ctx, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 }

@@ -30,7 +30,7 @@ type wrongSignature struct {
 // newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
 // room for it.
 func (in *Intake) newWrongSignature(
-	req PostRequest, who owner, start time.Time, err error,
+	req PostRequest, sender owner, start time.Time, err error,
 ) *wrongSignature {
 	f := apperr.As(err)
 	if f == nil || f.Code != signing.ErrSignature.Code {
@@ -44,12 +44,12 @@ func (in *Intake) newWrongSignature(
 	if malformed != nil || !in.Traffic.reserve(len(req.Body)) {
 		return nil
 	}
-	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{who.partner()}, unknownAccount}
-	if who.partner() == nil {
+	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{sender.partner()}, unknownAccount}
+	if sender.partner() == nil {
 		w.partners = in.Directory.Get().Shared()
 	}
-	if who.quoted != nil {
-		w.partners = append([]*partners.Partner{who.quoted}, w.partners...)
+	if sender.quoted != nil {
+		w.partners = append([]*partners.Partner{sender.quoted}, w.partners...)
 	}
 	return w
 }

@@ -160,8 +160,8 @@ func (b *batcher) take() []*waitingDelivery {
 func (b *batcher) withdraw(w *waitingDelivery) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, one := range b.queue {
-		if one == w {
+	for i, post := range b.queue {
+		if post == w {
 			b.queue = append(b.queue[:i:i], b.queue[i+1:]...)
 			return true
 		}

@@ -59,11 +59,11 @@ func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.
 		Salt:       read("salt"),
 		Wrapped:    read("wrapped_key"),
 	}
-	one := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
-	if one.Err != nil {
-		t.Fatal(one.Err)
+	result := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
+	if result.Err != nil {
+		t.Fatal(result.Err)
 	}
-	plain, err := envelope.Open(e, one.Key, d.Lead.ID, d.Lead.PartnerID)
+	plain, err := envelope.Open(e, result.Key, d.Lead.ID, d.Lead.PartnerID)
 	if err != nil || !bytes.Contains(plain, []byte("@example.com")) {
 		t.Fatalf("got contact record %q and error %v", plain, err)
 	}
@@ -159,11 +159,11 @@ func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
 	p := platform(t)
 	local, vault := localKey(t), testkit.NewVault(t).Wrapper(t, devvault.Rewrap)
 	testkit.RegisterKeys(t, p.DB, envelope.NewWrappers(local))
-	one := sealedLead(t, p, envelope.NewWrappers(local), 1)
+	sealed := sealedLead(t, p, envelope.NewWrappers(local), 1)
 	const copies = 20_000
 	p.DB.Exec(t, `INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version)
 		SELECT first_id($2::timestamptz + i * interval '1 ms'), salt, wrapped_key, key_wrapper, key_version
-		FROM lead_keys, generate_series(1, $3) AS i WHERE lead_id = $1`, one.Lead.ID, p.Time.Now(), copies)
+		FROM lead_keys, generate_series(1, $3) AS i WHERE lead_id = $1`, sealed.Lead.ID, p.Time.Now(), copies)
 	own := testkit.Open(t, p.DB.AppURL)
 	rotation := newRotation(p, envelope.NewWrappers(vault, local))
 	rotation.Leads = leads.NewStore(own.Pool)

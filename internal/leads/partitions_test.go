@@ -189,9 +189,9 @@ func TestIncompleteLeads(t *testing.T) {
 	} {
 		lead := store()
 		root := testkit.Connect(t, p.DB.RootURL)
-		for _, one := range []string{`SET session_replication_role = replica`, `BEGIN`, fmt.Sprintf(strings.ReplaceAll(sql, "$1", "'%s'"), lead), `COMMIT`} {
-			if _, err := root.Exec(t.Context(), one); err != nil {
-				t.Fatal(one, err)
+		for _, statement := range []string{`SET session_replication_role = replica`, `BEGIN`, fmt.Sprintf(strings.ReplaceAll(sql, "$1", "'%s'"), lead), `COMMIT`} {
+			if _, err := root.Exec(t.Context(), statement); err != nil {
+				t.Fatal(statement, err)
 			}
 		}
 		if got := check(); !slices.Equal(got, []uuid.UUID{lead}) {

@@ -122,14 +122,14 @@ func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.K
 	var emails, phones [][]byte
 	opened := m.Wrappers.Unwrap(ctx, wrapped)
 	defer clear(opened)
-	for i, one := range opened {
-		err := one.Err
+	for i, result := range opened {
+		err := result.Err
 		if err != nil && !errors.Is(err, envelope.ErrNotWrapped) {
 			return last, RotationProgress{}, err
 		}
 		var contact Contact
 		if err == nil {
-			contact, err = all[i].open(one.Key)
+			contact, err = all[i].open(result.Key)
 		}
 		if err != nil {
 			done.fail(all[i].lead, err)

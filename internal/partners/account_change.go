@@ -67,18 +67,18 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		had, all, err := lockAccount(tx, sc, account)
+		old, all, err := lockAccount(tx, sc, account)
 		if err != nil {
 			return err
 		}
-		if had.RowVersion != version {
+		if old.RowVersion != version {
 			return errStaleAccount
 		}
 		var e edit
-		e.set("name", "name", had.Name, c.Name)
-		e.set("status", "status", had.Status, c.Status)
-		e.set("signing_mode", "signing", had.SigningMode, c.Signing)
-		last, err := c.moveDefault(&e, had, all)
+		e.set("name", "name", old.Name, c.Name)
+		e.set("status", "status", old.Status, c.Status)
+		e.set("signing_mode", "signing", old.SigningMode, c.Signing)
+		last, err := c.moveDefault(&e, old, all)
 		if err != nil || len(e.columns) == 0 {
 			return err
 		}
@@ -87,32 +87,32 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 				return err
 			}
 		}
-		if err := s.write(tx, &had, e.columns); err != nil {
+		if err := s.write(tx, &old, e.columns); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "account.change", "account", id.Format(id.Account, had.ID), had.PartnerID, e.before, e.after)
+		return s.auditChange(tx, "account.change", "account", id.Format(id.Account, old.ID), old.PartnerID, e.before, e.after)
 	})
 }
 
 // lockAccount locks the partner that owns the account, so that the partner's accounts are changed one at
 // a time. It returns the account and all accounts of that partner.
-func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
-	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
+func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (before models.Account, all []models.Account, err error) {
+	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&before)
 	if found.Error != nil || found.RowsAffected == 0 {
-		return had, nil, orNoAccount(found.Error)
+		return before, nil, orNoAccount(found.Error)
 	}
-	if _, err := lockPartner(tx, sc, had.PartnerID); err != nil {
-		return had, nil, err
+	if _, err := lockPartner(tx, sc, before.PartnerID); err != nil {
+		return before, nil, err
 	}
-	if err := tx.Where("partner_id = ?", had.PartnerID).Find(&all).Error; err != nil {
-		return had, nil, err
+	if err := tx.Where("partner_id = ?", before.PartnerID).Find(&all).Error; err != nil {
+		return before, nil, err
 	}
-	for _, one := range all {
-		if one.ID == account {
-			had = one // replace the copy that was read before the lock
+	for _, listed := range all {
+		if listed.ID == account {
+			before = listed // replace the copy that was read before the lock
 		}
 	}
-	return had, all, nil
+	return before, all, nil
 }
 
 func orNoAccount(err error) error {
@@ -126,31 +126,31 @@ func orNoAccount(err error) error {
 // becomes active while a sandbox account is the default, so that the partner is paid for new leads
 // (decision 25). If the default changes, moveDefault returns the previous default account, or nil if
 // there was none. If the default stays, it returns nil.
-func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
+func (c AccountChange) moveDefault(e *edit, old models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
-	for i, one := range all {
+	for i, account := range all {
 		switch {
-		case one.ID == had.ID:
-		case one.IsDefault:
+		case account.ID == old.ID:
+		case account.IsDefault:
 			last = &all[i]
 			fallthrough
 		default:
-			hasStandard = hasStandard || !one.Sandbox && one.Status == models.AccountActive
+			hasStandard = hasStandard || !account.Sandbox && account.Status == models.AccountActive
 		}
 	}
-	again := had.Status != models.AccountActive && c.Status == models.AccountActive && !had.Sandbox && last != nil && last.Sandbox
+	again := old.Status != models.AccountActive && c.Status == models.AccountActive && !old.Sandbox && last != nil && last.Sandbox
 	switch {
-	case had.IsDefault || !c.MakeDefault && !again:
+	case old.IsDefault || !c.MakeDefault && !again:
 		return nil, nil
 	case c.Status != models.AccountActive:
 		return nil, errSuspendedDefault
-	case had.Sandbox && hasStandard:
+	case old.Sandbox && hasStandard:
 		return nil, errSandboxDefault
 	}
 	before := "none"
 	if last != nil {
 		before = last.Identifier
 	}
-	e.record("is_default", true, "default", before, had.Identifier)
+	e.record("is_default", true, "default", before, old.Identifier)
 	return last, nil
 }

@@ -26,9 +26,9 @@ type edit struct{ columns, before, after map[string]any }
 
 // set records a new value for a column. If the value stays the same, set does nothing. The parameter
 // field is the name of the value in the audit log.
-func (e *edit) set(column, field string, had, wants any) {
-	if had != wants {
-		e.record(column, wants, field, had, wants)
+func (e *edit) set(column, field string, before, after any) {
+	if before != after {
+		e.record(column, after, field, before, after)
 	}
 }
 
@@ -48,18 +48,18 @@ func (s *Service) change(
 	do func(*gorm.DB, models.Partner) (edit, error),
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		had, err := lockPartner(tx, sc, partner)
+		old, err := lockPartner(tx, sc, partner)
 		switch {
 		case err != nil:
 			return err
-		case version != anyVersion && version != had.RowVersion:
+		case version != anyVersion && version != old.RowVersion:
 			return errStalePartner
 		}
-		e, err := do(tx, had)
+		e, err := do(tx, old)
 		if err != nil || len(e.columns) == 0 {
 			return err
 		}
-		if err := s.write(tx, &had, e.columns); err != nil {
+		if err := s.write(tx, &old, e.columns); err != nil {
 			return err
 		}
 		return s.auditChange(tx, action, "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
@@ -98,8 +98,8 @@ func (s *Service) SetStatusAt(
 	default:
 		return invalid("status", apperr.InvalidValue, "status", "Choose a status: pending, approved or suspended.")
 	}
-	return s.change(ctx, sc, partner, version, "partner.status", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
-		e.set("status", "status", had.Status, to)
+	return s.change(ctx, sc, partner, version, "partner.status", func(_ *gorm.DB, before models.Partner) (e edit, err error) {
+		e.set("status", "status", before.Status, to)
 		return e, nil
 	})
 }
@@ -113,8 +113,8 @@ func (s *Service) SetSigning(
 	if err := joinProblems(checkMode(mode, models.SigningDefault)); err != nil {
 		return err
 	}
-	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, had models.Partner) (e edit, err error) {
-		if sharedBaseURL && !had.SharedBaseURL {
+	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, before models.Partner) (e edit, err error) {
+		if sharedBaseURL && !before.SharedBaseURL {
 			free, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return e, err
@@ -123,8 +123,8 @@ func (s *Service) SetSigning(
 				return e, errAddressFull
 			}
 		}
-		e.set("signing_mode", "signing", had.SigningMode, mode)
-		e.set("shared_base_url", "shared_base_url", had.SharedBaseURL, sharedBaseURL)
+		e.set("signing_mode", "signing", before.SigningMode, mode)
+		e.set("shared_base_url", "shared_base_url", before.SharedBaseURL, sharedBaseURL)
 		return e, nil
 	})
 }

@@ -106,31 +106,31 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 		return err
 	}
 	d.Contacts = slices.DeleteFunc(d.Contacts, func(c Contact) bool { return c == Contact{} })
-	return s.change(ctx, sc, partner, version, "partner.details", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
-		e.set("name", "name", had.Name, d.Name)
-		e.set("legal_name", "legal_name", had.LegalName, d.LegalName)
-		e.set("address", "address", had.Address, d.Address)
-		e.set("tax_id", "tax_id", had.TaxID, d.TaxID)
-		e.set("payment_terms", "payment_terms", had.PaymentTerms, d.PaymentTerms)
-		e.set("account_manager", "manager", had.AccountManager, d.Manager)
-		e.set("notes", "notes", had.Notes, d.Notes)
-		err = e.setContacts(Contacts(had), d.Contacts)
+	return s.change(ctx, sc, partner, version, "partner.details", func(_ *gorm.DB, before models.Partner) (e edit, err error) {
+		e.set("name", "name", before.Name, d.Name)
+		e.set("legal_name", "legal_name", before.LegalName, d.LegalName)
+		e.set("address", "address", before.Address, d.Address)
+		e.set("tax_id", "tax_id", before.TaxID, d.TaxID)
+		e.set("payment_terms", "payment_terms", before.PaymentTerms, d.PaymentTerms)
+		e.set("account_manager", "manager", before.AccountManager, d.Manager)
+		e.set("notes", "notes", before.Notes, d.Notes)
+		err = e.setContacts(Contacts(before), d.Contacts)
 		return e, err
 	})
 }
 
 // setContacts changes the contacts, but records only their number in the audit log. Audit events
 // are never deleted, so they must not contain email addresses or phone numbers.
-func (e *edit) setContacts(had, wants []Contact) error {
-	if slices.Equal(had, wants) {
+func (e *edit) setContacts(before, wants []Contact) error {
+	if slices.Equal(before, wants) {
 		return nil
 	}
 	text, err := json.Marshal(append([]Contact{}, wants...)) // encodes nil as an empty list, not as null
 	after := people(wants)
-	if len(had) == len(wants) {
+	if len(before) == len(wants) {
 		after += ", changed"
 	}
-	e.record("contacts", string(text), "contacts", people(had), after)
+	e.record("contacts", string(text), "contacts", people(before), after)
 	return err
 }
 

@@ -35,17 +35,17 @@ func TestDirectoryLookups(t *testing.T) {
 	o.approve(t, p)
 	d := o.directory(t)
 
-	one := d.BySlug("harbour-leads")
-	if one == nil || one != d.ByID(p.ID) || one.ID != p.ID || one.Slug != p.Slug || !one.Active() {
-		t.Fatalf("BySlug() = %+v, ByID() = %+v", one, d.ByID(p.ID))
+	harbour := d.BySlug("harbour-leads")
+	if harbour == nil || harbour != d.ByID(p.ID) || harbour.ID != p.ID || harbour.Slug != p.Slug || !harbour.Active() {
+		t.Fatalf("BySlug() = %+v, ByID() = %+v", harbour, d.ByID(p.ID))
 	}
 	for identifier, want := range map[string]uuid.UUID{first.Identifier: first.ID, second.Identifier: second.ID} {
 		a := d.Account(identifier)
-		if a == nil || a.ID != want || a.Partner != one || !a.Active() || a.Sandbox {
+		if a == nil || a.ID != want || a.Partner != harbour || !a.Active() || a.Sandbox {
 			t.Errorf("%s: %+v", identifier, a)
 		}
 	}
-	if one.Default != d.Account(first.Identifier) {
+	if harbour.Default != d.Account(first.Identifier) {
 		t.Error("the first account is not the default")
 	}
 	if none := d.ByID(pending.ID); none.Active() || none.Default != nil || none.Secrets != nil || none.Price != nil {

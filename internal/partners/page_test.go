@@ -77,10 +77,10 @@ func TestPageSortsByRejectedPosts(t *testing.T) {
 	}
 	o.partner(t, "e") // has no figures yet
 	for sort, want := range map[string]string{"-rejected": "abd", "accepted": "bad", "-accepted": "dab"} {
-		first, one := o.page(t, scope.System, partners.Query{Sort: sort, Size: 2})
+		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Size: 2})
 		_, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older})
-		if !strings.HasPrefix(one+two, want) || len(one+two) != 5 {
-			t.Errorf("sorted by %s: %s, then %s, want %s, then the other two", sort, one, two, want)
+		if !strings.HasPrefix(slugs+two, want) || len(slugs+two) != 5 {
+			t.Errorf("sorted by %s: %s, then %s, want %s, then the other two", sort, slugs, two, want)
 		}
 	}
 }
@@ -99,9 +99,9 @@ func TestPageSortsByPayout(t *testing.T) {
 	}
 	o.partner(t, "e") // has no figures yet
 	for sort, want := range map[string]string{"payout": "debac", "-payout": "cabed"} {
-		first, one := o.page(t, scope.System, partners.Query{Sort: sort, Size: 3})
-		if _, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older}); one+two != want {
-			t.Errorf("sorted by %s: %s, then %s, want %s", sort, one, two, want)
+		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Size: 3})
+		if _, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older}); slugs+two != want {
+			t.Errorf("sorted by %s: %s, then %s, want %s", sort, slugs, two, want)
 		}
 	}
 }

@@ -221,8 +221,8 @@ func TestByIDs(t *testing.T) {
 	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.PlatformIDs.Partner].Slug != "platform" {
 		t.Errorf("%v, %v", all, err)
 	}
-	some, err := o.ByIDs(t.Context(), scope.Partners(ids[0], ids[2]), asked)
-	if err != nil || len(some) != 1 || some[ids[0]].Slug != "harbour-leads" {
-		t.Errorf("%v, %v", some, err)
+	found, err := o.ByIDs(t.Context(), scope.Partners(ids[0], ids[2]), asked)
+	if err != nil || len(found) != 1 || found[ids[0]].Slug != "harbour-leads" {
+		t.Errorf("%v, %v", found, err)
 	}
 }

@@ -97,11 +97,11 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	if s.by.Staff == uuid.Nil {
 		return errNoStaff
 	}
-	had, err := priceProposal(tx, partner)
+	waiting, err := priceProposal(tx, partner)
 	if err != nil {
 		return err
 	}
-	if had != nil {
+	if waiting != nil {
 		return errProposed
 	}
 	row, err := priceRow(partner, to)
@@ -129,23 +129,23 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 // pricing has changed since the proposal was made.
 func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
-		had, err := ownPrice(tx, partner)
+		before, err := ownPrice(tx, partner)
 		switch {
 		case err != nil:
 			return err
 		case !s.by.MayApprove(&p.ProposerID):
 			return errSameProposer
-		case had.Version != p.BasedOn:
+		case before.Version != p.BasedOn:
 			return errStaleProposal
 		case p.Unread:
 			return errUnreadProposal
 		}
-		e := priceEdit(had, p.Price)
+		e := priceEdit(before, p.Price)
 		if len(e.columns) == 0 {
 			return errStaleProposal
 		}
 		e.after["proposer"] = p.Proposer
-		return s.replacePrice(tx, partner, had, p.Price, e)
+		return s.replacePrice(tx, partner, before, p.Price, e)
 	})
 }
 
@@ -185,8 +185,8 @@ func (s *Service) decide(
 type PriceChange struct{ Field, Before, After string }
 
 // Changes returns the fields of the current pricing that the proposal would change.
-func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
-	e := priceEdit(had, p.Price)
+func (p PriceProposal) Changes(old Pricing) (all []PriceChange) {
+	e := priceEdit(old, p.Price)
 	for _, field := range []string{"adjustment", "daily_cap", "exclusions"} {
 		if after, changed := e.after[field]; changed {
 			all = append(all, PriceChange{field, e.before[field].(string), after.(string)})
@@ -195,18 +195,18 @@ func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	return all
 }
 
-func priceEdit(had Pricing, to Price) (e edit) {
-	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
-	e.set("daily_lead_cap", "daily_cap", capText(had.DailyLeadCap), capText(to.DailyLeadCap))
-	e.set("exclusions", "exclusions", exclusionText(had.Exclusions, "; "), exclusionText(to.Exclusions, "; "))
+func priceEdit(before Pricing, to Price) (e edit) {
+	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(before.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
+	e.set("daily_lead_cap", "daily_cap", capText(before.DailyLeadCap), capText(to.DailyLeadCap))
+	e.set("exclusions", "exclusions", exclusionText(before.Exclusions, "; "), exclusionText(to.Exclusions, "; "))
 	return e
 }
 
-func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had Pricing, to Price, e edit) error {
-	if to.AgreedAt = had.AgreedAt; had.none() {
+func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, old Pricing, to Price, e edit) error {
+	if to.AgreedAt = old.AgreedAt; old.none() {
 		to.AgreedAt = s.clock.Now()
 	}
-	if err := s.writePrice(tx, partner, had.Version, to); err != nil {
+	if err := s.writePrice(tx, partner, old.Version, to); err != nil {
 		return err
 	}
 	return s.auditChange(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)

@@ -108,20 +108,20 @@ func (s *Service) SetPricing(
 		if _, err := lockPartner(tx, sc, partner); err != nil {
 			return err
 		}
-		had, err := ownPrice(tx, partner)
+		before, err := ownPrice(tx, partner)
 		switch {
 		case err != nil:
 			return err
-		case had.Version != version:
+		case before.Version != version:
 			return errStalePrices
 		}
-		switch e := priceEdit(had, to); {
+		switch e := priceEdit(before, to); {
 		case len(e.columns) == 0:
 			return nil
 		case s.policy.RequireApproval:
 			return s.propose(tx, partner, version, to, e)
 		default:
-			return s.replacePrice(tx, partner, had, to, e)
+			return s.replacePrice(tx, partner, before, to, e)
 		}
 	})
 }

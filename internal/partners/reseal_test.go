@@ -79,8 +79,8 @@ func TestReseal(t *testing.T) {
 	if _, err := root.Exec(t.Context(), `DELETE FROM signing_secrets WHERE id = $1`, lost.ID); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range plain[:3] {
-		_, err := alone.ImportSecret(t.Context(), scope.System, p, "again", one)
+	for _, secret := range plain[:3] {
+		_, err := alone.ImportSecret(t.Context(), scope.System, p, "again", secret)
 		wantError(t, "the same secret again", err, apperr.Conflict, "secret_known")
 	}
 	after := o.secretsByLabel(t, p)
@@ -88,13 +88,13 @@ func TestReseal(t *testing.T) {
 		t.Errorf("got %d secrets, want 3", len(after))
 	}
 	for label, is := range after {
-		was := before[label]
-		if slices.Equal(was.Sealed, is.Sealed) || slices.Equal(was.Digest, is.Digest) {
-			t.Errorf("%s was not resealed", was.Label)
+		old := before[label]
+		if slices.Equal(old.Sealed, is.Sealed) || slices.Equal(old.Digest, is.Digest) {
+			t.Errorf("%s was not resealed", old.Label)
 		}
-		was.Sealed, was.Digest, is.Sealed, is.Digest = nil, nil, nil, nil
-		if !same(was, is) {
-			t.Errorf("other columns changed: was %+v, is %+v", was, is)
+		old.Sealed, old.Digest, is.Sealed, is.Digest = nil, nil, nil, nil
+		if !same(old, is) {
+			t.Errorf("other columns changed: was %+v, is %+v", old, is)
 		}
 	}
 }
@@ -106,8 +106,8 @@ func (o *partnerService) secretsByLabel(t *testing.T, p models.Partner) map[stri
 		t.Fatal(err)
 	}
 	by := map[string]models.SigningSecret{}
-	for _, one := range list {
-		by[one.Label] = one
+	for _, secret := range list {
+		by[secret.Label] = secret
 	}
 	return by
 }
@@ -142,8 +142,8 @@ func TestConcurrentReseal(t *testing.T) {
 	var all atomic.Int64
 	for _, err := range atOnce(3, func(i int) error {
 		if i == 2 {
-			for _, one := range made[:15] {
-				if err := o.RevokeSecret(t.Context(), scope.System, p, one.ID); err != nil {
+			for _, secret := range made[:15] {
+				if err := o.RevokeSecret(t.Context(), scope.System, p, secret.ID); err != nil {
 					return err
 				}
 			}
@@ -164,8 +164,8 @@ func TestConcurrentReseal(t *testing.T) {
 		t.Errorf("resealed %d secrets, want %d", all.Load(), len(made))
 	}
 	alone := o.withKeys(t, 2)
-	for i, one := range made {
-		if alone.signs(t, p, one.Plain) != (i >= 15) {
+	for i, secret := range made {
+		if alone.signs(t, p, secret.Plain) != (i >= 15) {
 			t.Errorf("secret %d: signs is %t, want %t", i, i < 15, i >= 15)
 		}
 	}

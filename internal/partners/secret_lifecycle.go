@@ -63,7 +63,7 @@ func (s *Service) LastActive(ctx context.Context, sc scope.Scope, partner models
 	rows, err := s.Secrets(ctx, sc, partner)
 	now := s.clock.Now()
 	return err == nil && !slices.ContainsFunc(rows,
-		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
+		func(other models.SigningSecret) bool { return other.ID != secret && Valid(other, now) }), err
 }
 
 // mayRotate returns an error if another rotation is in progress, or if the rotation would expire the

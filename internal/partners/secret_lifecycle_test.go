@@ -31,9 +31,9 @@ func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uui
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range list {
-		if one.ID == secret {
-			return one
+	for _, s := range list {
+		if s.ID == secret {
+			return s
 		}
 	}
 	t.Fatal("secret not found")

@@ -183,8 +183,8 @@ func (s *Service) Adjustments(
 
 // WaitingAdjustments counts the adjustments that are waiting for approval. It omits those that the given actor
 // requested, because the actor cannot approve them.
-func (s *Service) WaitingAdjustments(ctx context.Context, sc scope.Scope, who audit.Actor) (n int64, err error) {
+func (s *Service) WaitingAdjustments(ctx context.Context, sc scope.Scope, actor audit.Actor) (n int64, err error) {
 	err = adjustments(s.db.Gorm.WithContext(ctx), sc).
-		Where("d.state = 'open' AND d.requester_id <> ?", who.Staff).Count(&n).Error
+		Where("d.state = 'open' AND d.requester_id <> ?", actor.Staff).Count(&n).Error
 	return n, postgres.Translate(err)
 }

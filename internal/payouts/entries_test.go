@@ -31,7 +31,7 @@ func TestEntriesFilters(t *testing.T) {
 	tr.DB.Exec(t, `UPDATE leads SET partner_reference = '=click', sub_id = 'mail' WHERE id = $1`, a.lead)
 	began := testkit.StartTime()
 	lead := func(d delivered) string { return id.Format(id.Lead, d.lead) }
-	for name, one := range map[string]struct {
+	for name, test := range map[string]struct {
 		sc   scope.Scope
 		f    payouts.Filter
 		want []string // leads, or kinds of entries without one, newest first
@@ -52,7 +52,7 @@ func TestEntriesFilters(t *testing.T) {
 		"an empty scope":         {scope.Partners(), payouts.Filter{}, nil},
 		"another partner's run":  {scope.Partners(tr.Off.ID), payouts.Filter{Run: r.ID}, nil},
 	} {
-		all, newer, older, err := tr.Entries(ctx, one.sc, one.f, page(10))
+		all, newer, older, err := tr.Entries(ctx, test.sc, test.f, page(10))
 		var got []string
 		for _, e := range all {
 			if e.LeadID == nil {
@@ -61,16 +61,16 @@ func TestEntriesFilters(t *testing.T) {
 			}
 			got = append(got, id.Format(id.Lead, *e.LeadID))
 		}
-		if err != nil || newer || older || !slices.Equal(got, one.want) {
-			t.Errorf("%s: got %v and error %v, want %v", name, got, err, one.want)
+		if err != nil || newer || older || !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v and error %v, want %v", name, got, err, test.want)
 		}
-		if n, more, err := tr.Count(ctx, one.sc, one.f, 100); err != nil || more || n != int64(len(one.want)) {
-			t.Errorf("%s: Count returned %d and error %v, want %d", name, n, err, len(one.want))
+		if n, more, err := tr.Count(ctx, test.sc, test.f, 100); err != nil || more || n != int64(len(test.want)) {
+			t.Errorf("%s: Count returned %d and error %v, want %d", name, n, err, len(test.want))
 		}
 		var streamed []string
 		var file bytes.Buffer
-		if rows, err := tr.CSV(ctx, one.sc, one.f, &file, atOnce); err != nil || rows != int64(len(one.want)) {
-			t.Errorf("%s: CSV returned %d and error %v, want %d", name, rows, err, len(one.want))
+		if rows, err := tr.CSV(ctx, test.sc, test.f, &file, atOnce); err != nil || rows != int64(len(test.want)) {
+			t.Errorf("%s: CSV returned %d and error %v, want %d", name, rows, err, len(test.want))
 		}
 		records := testkit.Records(t, file.String())
 		if !slices.Equal(records[0], payouts.Columns) {
@@ -86,8 +86,8 @@ func TestEntriesFilters(t *testing.T) {
 			}
 		}
 		slices.Reverse(streamed)
-		if !slices.Equal(streamed, one.want) {
-			t.Errorf("%s: exported %v, want %v", name, streamed, one.want)
+		if !slices.Equal(streamed, test.want) {
+			t.Errorf("%s: exported %v, want %v", name, streamed, test.want)
 		}
 	}
 	if n, more, err := tr.Count(ctx, scope.Everywhere, payouts.Filter{}, 2); n != 2 || !more || err != nil {

@@ -56,8 +56,8 @@ func newPaidLedger(t testing.TB) *paidLedger {
 	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
 		payouts.Policy{ReturnWindow: window, ExportRetention: 7 * 24 * time.Hour, ApprovalLimits: approvalLimits})
 	user := func(name string) financeUser {
-		who := testkit.Actor(t, p.DB, name+"@example.com")
-		return financeUser{s.By(who), who}
+		actor := testkit.Actor(t, p.DB, name+"@example.com")
+		return financeUser{s.By(actor), actor}
 	}
 	tr.dmitri, tr.fay = user("dmitri"), user("fay")
 	tr.financeUser = tr.dmitri

@@ -90,9 +90,9 @@ func (d *ledgerModel) anyPartner(rt *rapid.T) testkit.Partner {
 
 func (d *ledgerModel) deliverLead(rt *rapid.T) {
 	by := d.anyPartner(rt)
-	one := d.deliver(d.t, by, rapid.SampledFrom([]string{"GB", "DE", "US"}).Draw(rt, "country"))
-	d.leads = append(d.leads, deliveredLead{one, by, false})
-	d.totals(by, one.payout.Currency).earned += one.payout.Minor
+	lead := d.deliver(d.t, by, rapid.SampledFrom([]string{"GB", "DE", "US"}).Draw(rt, "country"))
+	d.leads = append(d.leads, deliveredLead{lead, by, false})
+	d.totals(by, lead.payout.Currency).earned += lead.payout.Minor
 }
 
 func (d *ledgerModel) anyLead(rt *rapid.T) *deliveredLead {
@@ -119,8 +119,8 @@ func (d *ledgerModel) postExpired(rt *rapid.T) {
 	by := d.anyPartner(rt)
 	tx := d.quote(d.t, "GB")
 	d.Time.Advance(15*time.Minute + time.Millisecond)
-	if one, err := d.post(d.t, by, 0, tx); apperr.As(err) == nil || apperr.As(err).Code != apperr.Expired {
-		rt.Fatalf("a post with an expired quote: got %+v and error %v", one, err)
+	if lead, err := d.post(d.t, by, 0, tx); apperr.As(err) == nil || apperr.As(err).Code != apperr.Expired {
+		rt.Fatalf("a post with an expired quote: got %+v and error %v", lead, err)
 	}
 }
 

@@ -36,9 +36,9 @@ var Reasons = []struct {
 
 // ReturnReasonLabel returns the label of a reason, or the reason itself if it is unknown.
 func ReturnReasonLabel(r models.ReturnReason) string {
-	for _, one := range Reasons {
-		if one.Reason == r {
-			return one.Words
+	for _, reason := range Reasons {
+		if reason.Reason == r {
+			return reason.Words
 		}
 	}
 	return string(r)

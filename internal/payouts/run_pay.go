@@ -59,8 +59,8 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 		return err
 	}
 	payments := make([]models.LedgerEntry, len(due))
-	for i, one := range due {
-		payments[i] = ledger.Payment(r, one, reference, s.by.Name, now)
+	for i, payee := range due {
+		payments[i] = ledger.Payment(r, payee, reference, s.by.Name, now)
 	}
 	if err := addEntries(tx, payments); err != nil {
 		return err

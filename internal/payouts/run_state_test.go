@@ -85,8 +85,8 @@ func TestRunIsPaidOnce(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		who := []financeUser{tr.dmitri, tr.fay}[i%2]
-		all.Go(func() { errs[i] = who.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 1") })
+		user := []financeUser{tr.dmitri, tr.fay}[i%2]
+		all.Go(func() { errs[i] = user.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 1") })
 	}
 	all.Wait()
 	paid := 0

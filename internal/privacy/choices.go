@@ -11,9 +11,9 @@ type Choices[C ~string] []Choice[C]
 
 // Label returns the label of a code, or "" if there is no such code.
 func (all Choices[C]) Label(code C) string {
-	for _, one := range all {
-		if one.Code == code {
-			return one.Label
+	for _, c := range all {
+		if c.Code == code {
+			return c.Label
 		}
 	}
 	return ""

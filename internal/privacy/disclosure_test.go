@@ -186,8 +186,8 @@ func TestReplaceDisclosure(t *testing.T) {
 	if now.ID != d.ID || now.Text != "I, [name], agree.\n\tAlways. \x01" || now.ReplacedAt == nil || now.ReplacedBy != "fay@example.com" || *now.ReplacedByID != r.user.Staff || now.Leads != 2 {
 		t.Errorf("got %+v", now)
 	}
-	for _, one := range []uuid.UUID{lead, again} {
-		text := testkit.Value[string](t, r.DB, `SELECT text FROM consents c JOIN disclosures d ON d.digest = c.disclosure_digest WHERE lead_id = $1`, one)
+	for _, id := range []uuid.UUID{lead, again} {
+		text := testkit.Value[string](t, r.DB, `SELECT text FROM consents c JOIN disclosures d ON d.digest = c.disclosure_digest WHERE lead_id = $1`, id)
 		if text != now.Text {
 			t.Errorf("got %q", text)
 		}
@@ -209,8 +209,8 @@ func TestReplaceDisclosure(t *testing.T) {
 	}
 
 	// The text is deleted with its last lead.
-	for _, one := range []uuid.UUID{lead, again} {
-		if _, err := r.erase(t, one); err != nil {
+	for _, id := range []uuid.UUID{lead, again} {
+		if _, err := r.erase(t, id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -384,8 +384,8 @@ func TestVerifyComparesReceipts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range []string{`SET LOCAL session_replication_role = replica`, `CREATE TABLE erasures_before AS TABLE erasures`, `CREATE TABLE entries_before AS TABLE erasure_entries`} {
-			if _, err := tx.Exec(t.Context(), one); err != nil {
+		for _, statement := range []string{`SET LOCAL session_replication_role = replica`, `CREATE TABLE erasures_before AS TABLE erasures`, `CREATE TABLE entries_before AS TABLE erasure_entries`} {
+			if _, err := tx.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -400,11 +400,11 @@ func TestVerifyComparesReceipts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range []string{
+		for _, statement := range []string{
 			`SET LOCAL session_replication_role = replica`, `DELETE FROM erasures`, `INSERT INTO erasures TABLE erasures_before`,
 			`DELETE FROM erasure_entries`, `INSERT INTO erasure_entries TABLE entries_before`, `DROP TABLE erasures_before, entries_before`,
 		} {
-			if _, err := tx.Exec(t.Context(), one); err != nil {
+			if _, err := tx.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -242,11 +242,11 @@ const heldSQL = `SELECT l.id FROM leads l WHERE l.id BETWEEN ? AND ? AND l.id = 
 // heldAmong returns those of the given leads, in ascending order, that are under a legal hold.
 func heldAmong(tx *gorm.DB, ids []uuid.UUID) (found []uuid.UUID, err error) {
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
-		var some []uuid.UUID
-		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], array(batch)).Scan(&some).Error; err != nil {
+		var rows []uuid.UUID
+		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], array(batch)).Scan(&rows).Error; err != nil {
 			return nil, err
 		}
-		found = append(found, some...)
+		found = append(found, rows...)
 	}
 	return found, nil
 }

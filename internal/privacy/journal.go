@@ -204,7 +204,7 @@ func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, le
 	if err := lockErasures(tx); err != nil {
 		return err
 	}
-	ours, err := platform(tx)
+	platformID, err := platform(tx)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (s *Service) addEntryLike(tx *gorm.DB, entry journal.Entry, note string, le
 	if err != nil {
 		return err
 	}
-	entry.Platform, entry.Sequence, entry.Previous, entry.At = ours, last.Sequence+1, last.Hash, s.clock.Now().UTC()
+	entry.Platform, entry.Sequence, entry.Previous, entry.At = platformID, last.Sequence+1, last.Hash, s.clock.Now().UTC()
 	if entry.Key == nil {
 		entry.Key = publicKey(signer)
 	}
@@ -326,8 +326,8 @@ func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) e
 // length.
 func array(ids []uuid.UUID) string {
 	texts := make([]string, len(ids))
-	for i, one := range ids {
-		texts[i] = one.String()
+	for i, lead := range ids {
+		texts[i] = lead.String()
 	}
 	return "{" + strings.Join(texts, ",") + "}"
 }
@@ -468,7 +468,7 @@ func (s *Service) checkEnd(ctx context.Context, sequence int64) error {
 func (s *Service) readNext(
 	ctx context.Context, last journal.Head,
 ) (e journal.Entry, text []byte, next journal.Head, err error) {
-	ours, err := platform(s.db.Gorm.WithContext(ctx))
+	platformID, err := platform(s.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return e, nil, last, postgres.Translate(err)
 	}
@@ -479,7 +479,7 @@ func (s *Service) readNext(
 	if err != nil {
 		return e, nil, last, inFile(errJournalUnavailable, last.Sequence+1, err)
 	}
-	e, next, err = last.Next(text, ours)
+	e, next, err = last.Next(text, platformID)
 	if err != nil {
 		return e, nil, last, inFile(errJournalDiffers, last.Sequence+1, err)
 	}

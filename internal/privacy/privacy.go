@@ -69,9 +69,9 @@ func NewService(
 }
 
 // By returns a Service that acts on behalf of the given actor.
-func (s *Service) By(who audit.Actor) *Service {
+func (s *Service) By(actor audit.Actor) *Service {
 	theirs := *s
-	theirs.by = who
+	theirs.by = actor
 	return &theirs
 }
 

@@ -174,11 +174,11 @@ func leadsOf(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
 func notFullyErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) {
 	erased := map[uuid.UUID]bool{}
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
-		var some []uuid.UUID
-		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Where(fullErasure).Pluck("lead_id", &some).Error; err != nil {
+		var rows []uuid.UUID
+		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Where(fullErasure).Pluck("lead_id", &rows).Error; err != nil {
 			return nil, err
 		}
-		for _, lead := range some {
+		for _, lead := range rows {
 			erased[lead] = true
 		}
 	}

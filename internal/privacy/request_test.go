@@ -796,8 +796,8 @@ func TestRequestLists(t *testing.T) {
 		}
 	}
 	open := read(func(after uuid.UUID) ([]privacy.Request, error) { return r.OpenRequests(ctx, after, 3) })
-	for i, one := range open {
-		if i > 0 && one.DueOn.Before(open[i-1].DueOn) {
+	for i, listed := range open {
+		if i > 0 && listed.DueOn.Before(open[i-1].DueOn) {
 			t.Errorf("request %d is due before the one above it", i)
 		}
 	}

@@ -78,21 +78,21 @@ func readPeriods(tx *gorm.DB) (all periods, fresh bool, err error) {
 }
 
 // find returns the period for a country. ok is false if the country has none of its own.
-func (p periods) find(c models.RetentionCategory, country string) (one models.RetentionPeriod, ok bool) {
-	i := slices.IndexFunc(p, func(one models.RetentionPeriod) bool { return one.Category == c && one.Country == country })
+func (p periods) find(c models.RetentionCategory, country string) (period models.RetentionPeriod, ok bool) {
+	i := slices.IndexFunc(p, func(r models.RetentionPeriod) bool { return r.Category == c && r.Country == country })
 	if i < 0 {
-		return one, false
+		return period, false
 	}
 	return p[i], true
 }
 
 // daysFor returns the period for a country, in days. Without periods, nothing is erased.
 func (p periods) daysFor(c models.RetentionCategory, country string) int {
-	one, found := p.find(c, country)
+	period, found := p.find(c, country)
 	if !found {
-		one, _ = p.find(c, "")
+		period, _ = p.find(c, "")
 	}
-	return one.Days
+	return period.Days
 }
 
 // extend returns the periods with one for each configured country. Configured periods that are longer
@@ -111,24 +111,24 @@ func (p periods) extend(configured Retention, fresh bool, now time.Time) (all pe
 		for country := range days.ByCountry {
 			countries[country] = true
 		}
-		for _, one := range p {
-			if one.Category == c {
-				countries[one.Country] = true
+		for _, period := range p {
+			if period.Category == c {
+				countries[period.Country] = true
 			}
 		}
 		for _, country := range slices.Sorted(maps.Keys(countries)) {
-			one, found := p.find(c, country)
+			period, found := p.find(c, country)
 			if !found {
-				one = base
-				one.Country = country
+				period = base
+				period.Country = country
 			}
 			switch want := days.For(country); {
 			case fresh:
-				one.Days = want
-			case want != one.Days && !shortens(one.Days, want):
-				one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID = want, now, "", nil
+				period.Days = want
+			case want != period.Days && !shortens(period.Days, want):
+				period.Days, period.AcceptedAt, period.AcceptedBy, period.AcceptedByID = want, now, "", nil
 			}
-			all = append(all, one)
+			all = append(all, period)
 		}
 	}
 	return all
@@ -137,16 +137,16 @@ func (p periods) extend(configured Retention, fresh bool, now time.Time) (all pe
 // days returns the periods by category and country, as they are written to the audit log.
 func (p periods) days() map[string]any {
 	all := map[string]any{}
-	for _, one := range p {
-		all[string(one.Category)+" "+cmp.Or(one.Country, "default")] = one.Days
+	for _, period := range p {
+		all[string(period.Category)+" "+cmp.Or(period.Country, "default")] = period.Days
 	}
 	return all
 }
 
 // changed reports whether a period in effect differs.
 func changed(before, after periods) bool {
-	return slices.ContainsFunc(after, func(one models.RetentionPeriod) bool {
-		return before.daysFor(one.Category, one.Country) != one.Days
+	return slices.ContainsFunc(after, func(period models.RetentionPeriod) bool {
+		return before.daysFor(period.Category, period.Country) != period.Days
 	})
 }
 
@@ -162,9 +162,9 @@ func (p periods) group(of models.RetentionPeriod) leads.Due {
 	d := leads.Due{Category: of.Category, Countries: []string{of.Country}, After: of.Position, Until: uuid.Max}
 	if of.Country == "" {
 		d.Countries, d.Others = []string{}, true
-		for _, one := range p {
-			if one.Category == of.Category && one.Country != "" {
-				d.Countries = append(d.Countries, one.Country)
+		for _, period := range p {
+			if period.Category == of.Category && period.Country != "" {
+				d.Countries = append(d.Countries, period.Country)
 			}
 		}
 	}
@@ -194,13 +194,13 @@ func (s *Service) changePeriods(ctx context.Context, change func(before periods,
 		if after, err = change(before, fresh); err != nil {
 			return err
 		}
-		for _, one := range after {
-			switch was, found := before.find(one.Category, one.Country); {
+		for _, period := range after {
+			switch old, found := before.find(period.Category, period.Country); {
 			case !found:
-				err = tx.Create(&one).Error
-			case was.Days != one.Days:
+				err = tx.Create(&period).Error
+			case old.Days != period.Days:
 				err = tx.Exec(`UPDATE retention_periods SET days = ?, accepted_at = ?, accepted_by = ?, accepted_by_id = ? WHERE category = ? AND country = ?`,
-					one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID, one.Category, one.Country).Error
+					period.Days, period.AcceptedAt, period.AcceptedBy, period.AcceptedByID, period.Category, period.Country).Error
 			}
 			if err != nil {
 				return err
@@ -235,9 +235,9 @@ func (s *Service) ApplyRetention(ctx context.Context, version string) error {
 			return nil, errRetentionChanged
 		}
 		for i := range after {
-			one := &after[i]
-			if want := s.settings.Retention.of(one.Category).For(one.Country); want != one.Days {
-				one.Days, one.AcceptedAt, one.AcceptedBy, one.AcceptedByID = want, now, s.by.Name, s.by.StaffID()
+			period := &after[i]
+			if want := s.settings.Retention.of(period.Category).For(period.Country); want != period.Days {
+				period.Days, period.AcceptedAt, period.AcceptedBy, period.AcceptedByID = want, now, s.by.Name, s.by.StaffID()
 			}
 		}
 		return after, nil

@@ -28,7 +28,7 @@ type PlannedPeriod struct {
 
 // Applied reports whether all configured periods are in effect.
 func (p Plan) Applied() bool {
-	return !slices.ContainsFunc(p.Periods, func(one PlannedPeriod) bool { return one.Days != one.Configured })
+	return !slices.ContainsFunc(p.Periods, func(period PlannedPeriod) bool { return period.Days != period.Configured })
 }
 
 // PlanRetention returns the plan, and changes nothing. If within is not 0, it stops counting leads after
@@ -48,9 +48,9 @@ func (s *Service) PlanRetention(ctx context.Context, within time.Duration) (plan
 		counting, cancel = context.WithTimeout(ctx, within)
 		defer cancel()
 	}
-	for _, one := range all {
-		p := PlannedPeriod{RetentionPeriod: one, Configured: configured.of(one.Category).For(one.Country)}
-		if p.Due, err = s.leads.SurveyDue(counting, all.group(one), dueUntil(now, p.Configured)); err != nil {
+	for _, period := range all {
+		p := PlannedPeriod{RetentionPeriod: period, Configured: configured.of(period.Category).For(period.Country)}
+		if p.Due, err = s.leads.SurveyDue(counting, all.group(period), dueUntil(now, p.Configured)); err != nil {
 			return plan, err
 		}
 		plan.Periods = append(plan.Periods, p)

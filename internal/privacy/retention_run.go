@@ -57,7 +57,7 @@ func (s *Service) RetainDaily(ctx context.Context) error {
 		return err
 	}
 	// Without a period, there is nothing to do, not even to compare the journal with the database.
-	if !slices.ContainsFunc(all, func(one models.RetentionPeriod) bool { return one.Days > 0 }) {
+	if !slices.ContainsFunc(all, func(period models.RetentionPeriod) bool { return period.Days > 0 }) {
 		return nil
 	}
 	_, err = s.retain(ctx, func(last *models.RetentionRun) bool {
@@ -158,9 +158,9 @@ func (r *retentionRun) eraseAll(ctx context.Context) error {
 		return postgres.Translate(err)
 	}
 	for _, c := range Categories {
-		for _, one := range all {
-			if one.Category == c && one.Days > 0 {
-				if err := r.erase(ctx, all, one); err != nil {
+		for _, period := range all {
+			if period.Category == c && period.Days > 0 {
+				if err := r.erase(ctx, all, period); err != nil {
 					return err
 				}
 			}

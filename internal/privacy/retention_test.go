@@ -227,9 +227,9 @@ func TestShorterPeriodNeedsAcceptance(t *testing.T) {
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	who := testkit.Value[string](t, r.DB, `SELECT string_agg(DISTINCT accepted_by, ',' ORDER BY accepted_by) FROM retention_periods WHERE country = 'DE'`)
-	if who != ",fay@example.com" {
-		t.Errorf("got accepted by %q", who)
+	acceptedBy := testkit.Value[string](t, r.DB, `SELECT string_agg(DISTINCT accepted_by, ',' ORDER BY accepted_by) FROM retention_periods WHERE country = 'DE'`)
+	if acceptedBy != ",fay@example.com" {
+		t.Errorf("got accepted by %q", acceptedBy)
 	}
 }
 

@@ -21,11 +21,11 @@ func TestConcurrentEdits(t *testing.T) {
 	codes := []string{"GB", "FR", "DE", "US", "other"}
 	var conflicts atomic.Int64
 	var all sync.WaitGroup
-	for i, who := range []string{"plumber", "roofer"} {
+	for i, industry := range []string{"plumber", "roofer"} {
 		node := w.node(t, testkit.Open(t, w.AppURL)).By(ann)
 		all.Go(func() {
 			for _, code := range codes {
-				if err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: who, Country: code}, 0, int64(i+1)); err != nil {
+				if err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: industry, Country: code}, 0, int64(i+1)); err != nil {
 					t.Error(err)
 				}
 			}

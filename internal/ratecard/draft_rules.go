@@ -146,13 +146,13 @@ type patch []ruleChange
 
 func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
-		was := s.rules[at]
+		old := s.rules[at]
 		is, ok := next.rules[at]
 		switch {
 		case !ok:
-			p = append(p, ruleChange{At: at, Was: &was})
-		case is != was:
-			p = append(p, ruleChange{at, &was, &is})
+			p = append(p, ruleChange{At: at, Was: &old})
+		case is != old:
+			p = append(p, ruleChange{at, &old, &is})
 		}
 	}
 	for _, at := range next.positions() {
@@ -183,8 +183,8 @@ func (p patch) effects() (before, after map[string]any) {
 
 func (p patch) inverse() patch {
 	back := make(patch, len(p))
-	for i, one := range p {
-		back[i] = ruleChange{one.At, one.Is, one.Was}
+	for i, step := range p {
+		back[i] = ruleChange{step.At, step.Is, step.Was}
 	}
 	return back
 }
@@ -192,12 +192,12 @@ func (p patch) inverse() patch {
 func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	var gone []int
 	var rows []models.PricingRule
-	for _, one := range p {
-		if one.Was != nil {
-			gone = append(gone, one.At)
+	for _, step := range p {
+		if step.Was != nil {
+			gone = append(gone, step.At)
 		}
-		if one.Is != nil {
-			row, err := toRow(card, one.At, *one.Is)
+		if step.Is != nil {
+			row, err := toRow(card, step.At, *step.Is)
 			if err != nil {
 				return err
 			}

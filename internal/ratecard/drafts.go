@@ -130,24 +130,24 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
-		if title == had.Title {
+	return s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
+		if title == before.Title {
 			return nil
 		}
-		if err := s.set(tx, &had, map[string]any{"title": title}); err != nil {
+		if err := s.set(tx, &before, map[string]any{"title": title}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.rename", had, map[string]any{"title": had.Title}, map[string]any{"title": title})
+		return s.auditChange(tx, "pricing.rename", before, map[string]any{"title": before.Title}, map[string]any{"title": title})
 	})
 }
 
 // Discard permanently closes a draft. Its edits stay in the database.
 func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) error {
-	return s.change(ctx, card, version, open, func(tx *gorm.DB, had models.RateCard) error {
-		if err := s.set(tx, &had, map[string]any{"state": models.RateCardDiscarded}); err != nil {
+	return s.change(ctx, card, version, open, func(tx *gorm.DB, before models.RateCard) error {
+		if err := s.set(tx, &before, map[string]any{"state": models.RateCardDiscarded}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.discard", had, map[string]any{"state": had.State},
+		return s.auditChange(tx, "pricing.discard", before, map[string]any{"state": before.State},
 			map[string]any{"state": models.RateCardDiscarded})
 	})
 }
@@ -160,33 +160,33 @@ func (s *Service) change(
 	do func(*gorm.DB, models.RateCard) error,
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		had, err := lock(tx, card, version, in)
+		before, err := lock(tx, card, version, in)
 		if err != nil {
 			return err
 		}
-		return do(tx, had)
+		return do(tx, before)
 	})
 }
 
 const anyVersion = -1
 
-func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (had models.RateCard, err error) {
-	found := tx.Where("id = ?", card).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&had)
+func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (before models.RateCard, err error) {
+	found := tx.Where("id = ?", card).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&before)
 	switch {
 	case found.Error != nil:
-		return had, found.Error
+		return before, found.Error
 	case found.RowsAffected == 0:
-		return had, errNoDraft
+		return before, errNoDraft
 	}
 	for _, state := range in {
-		if had.State == state && (version == anyVersion || version == had.RowVersion) {
-			return had, nil
+		if before.State == state && (version == anyVersion || version == before.RowVersion) {
+			return before, nil
 		}
 	}
-	if version != anyVersion && version != had.RowVersion {
-		return had, ErrStale
+	if version != anyVersion && version != before.RowVersion {
+		return before, ErrStale
 	}
-	return had, wrongState(had)
+	return before, wrongState(before)
 }
 
 func wrongState(card models.RateCard) error {

@@ -131,8 +131,8 @@ func TestDrafts(t *testing.T) {
 	list, err := w.Drafts(t.Context())
 	must(t, err)
 	got := map[uuid.UUID]int{}
-	for _, one := range list {
-		got[one.ID] = one.Edits
+	for _, listed := range list {
+		got[listed.ID] = listed.Edits
 	}
 	if len(list) != 2 || list[0].ID != first.ID || !maps.Equal(got, map[uuid.UUID]int{first.ID: 2, second.ID: 0}) {
 		t.Errorf("got %+v", list)
@@ -159,8 +159,8 @@ func TestVersions(t *testing.T) {
 		list, more, err := w.Versions(t.Context(), before, size)
 		must(t, err)
 		var got []int
-		for _, one := range list {
-			got = append(got, one.Version)
+		for _, listed := range list {
+			got = append(got, listed.Version)
 		}
 		return fmt.Sprint(got), more
 	}

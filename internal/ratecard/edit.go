@@ -22,30 +22,30 @@ import (
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
-	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
-		rules, err = s.editLocked(tx, had, what, nil, do)
+	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
+		rules, err = s.editLocked(tx, before, what, nil, do)
 		return err
 	})
 	return rules, err
 }
 
 func (s *Service) editLocked(
-	tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *draftRules) error,
+	tx *gorm.DB, before models.RateCard, what string, columns map[string]any, do func(models.RateCard, *draftRules) error,
 ) (int, error) {
-	p, err := s.patchBy(tx, had, do)
+	p, err := s.patchBy(tx, before, do)
 	if err != nil || len(p) == 0 && len(columns) == 0 {
 		return 0, err
 	}
-	if err := s.saveEdit(tx, had, what, columns, p); err != nil {
+	if err := s.saveEdit(tx, before, what, columns, p); err != nil {
 		return 0, err
 	}
-	return len(p), s.auditEdit(tx, had, what, p)
+	return len(p), s.auditEdit(tx, before, what, p)
 }
 
 // patchBy calls the function do with a copy of a draft's rules, checks the result and returns the
 // changes.
-func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
-	rows, err := rowsOf(tx, had.ID)
+func (s *Service) patchBy(tx *gorm.DB, row models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
+	rows, err := rowsOf(tx, row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 		return nil, err
 	}
 	after := before.clone()
-	if err := do(had, after); err != nil {
+	if err := do(row, after); err != nil {
 		return nil, err
 	}
 	p := before.diff(after)
@@ -71,16 +71,16 @@ type editUndo struct {
 	BasedOn int   `json:"based_on"`
 }
 
-func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
-	text, err := json.Marshal(editUndo{p, had.BasedOn})
+func (s *Service) saveEdit(tx *gorm.DB, before models.RateCard, what string, columns map[string]any, p patch) error {
+	text, err := json.Marshal(editUndo{p, before.BasedOn})
 	if err != nil {
 		return err
 	}
-	if err := p.write(tx, had.ID); err != nil {
+	if err := p.write(tx, before.ID); err != nil {
 		return err
 	}
 	row := models.RateCardEdit{
-		RateCardID: had.ID,
+		RateCardID: before.ID,
 		At:         s.clock.Now(),
 		Editor:     s.by.Name,
 		Summary:    what,
@@ -93,7 +93,7 @@ func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, column
 	if columns == nil {
 		columns = map[string]any{}
 	}
-	return s.set(tx, &had, columns)
+	return s.set(tx, &before, columns)
 }
 
 // auditEdit records an edit with the old and new effects of the rules that it changed.
@@ -103,11 +103,11 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, before, after)
 }
 
-// SetBase changes a target's own base price. The parameter was is the old base price, and the parameter
+// SetBase changes a target's own base price. The parameter old is the previous base price, and the parameter
 // minor is the new one, both in minor units. An amount of 0 means that the target inherits its base
 // price. If the old base price is not the current one, another user has changed it. In this case,
 // SetBase returns a conflict that states the current base price.
-func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
+func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, old, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 		return err
 	}
 	_, err = s.edit(ctx, card, anyVersion, baseText(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
-		if has := sh.base(target, market.Currency); has != was {
+		if has := sh.base(target, market.Currency); has != old {
 			theirs := "inherited"
 			if has != 0 {
 				theirs = money.Amount{Minor: has, Currency: market.Currency}.String()
@@ -150,18 +150,18 @@ func (s *Service) SetBases(
 }
 
 func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRules) error, error) {
-	for _, one := range changes {
-		if _, err := s.marketOf(one.Target); err != nil {
+	for _, change := range changes {
+		if _, err := s.marketOf(change.Target); err != nil {
 			return nil, err
 		}
-		if err := checkBase(one.Minor); err != nil {
-			return nil, apperr.New(apperr.Invalid, "amount", "“"+one.Target.String()+"”: "+apperr.As(err).Message)
+		if err := checkBase(change.Minor); err != nil {
+			return nil, apperr.New(apperr.Invalid, "amount", "“"+change.Target.String()+"”: "+apperr.As(err).Message)
 		}
 	}
 	return func(_ models.RateCard, sh *draftRules) error {
-		for _, one := range changes {
-			market, _ := s.marketOf(one.Target)
-			sh.setBase(one.Target, market.Currency, one.Minor)
+		for _, change := range changes {
+			market, _ := s.marketOf(change.Target)
+			sh.setBase(change.Target, market.Currency, change.Minor)
 		}
 		return nil
 	}, nil
@@ -311,7 +311,7 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 // is the ID of the edit that the user wants to undo. If this edit is not the latest one, Undo returns a
 // conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
-	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
+	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
 		var last models.RateCardEdit
 		found := lastEdit(tx, card, &last)
 		switch {
@@ -334,10 +334,10 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := tx.Model(&last).Updates(map[string]any{"undone_at": now, "undone_by": s.by.Name}).Error; err != nil {
 			return err
 		}
-		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
+		if err := s.set(tx, &before, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
 		after := map[string]any{"edit": last.Summary, "changed_rules": last.Rules}
-		return s.auditChange(tx, "pricing.undo", had, nil, after)
+		return s.auditChange(tx, "pricing.undo", before, nil, after)
 	})
 }

@@ -84,11 +84,11 @@ func TestSetBaseChangesExistingRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newRateCards(t, everywhere(1000, c.had...))
 			card := w.draft(t)
-			var was int64
+			var old int64
 			for _, rule := range c.had {
-				was += rule.Base[gbp]
+				old += rule.Base[gbp]
 			}
-			must(t, w.SetBase(t.Context(), card.ID, plumbers, was, c.minor))
+			must(t, w.SetBase(t.Context(), card.ID, plumbers, old, c.minor))
 			w.has(t, card.ID, numbered(everywhere(1000, c.want...).Rules...))
 		})
 	}

@@ -34,8 +34,8 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 		return models.RateCard{}, field("at", apperr.InvalidValue, "at",
 			fmt.Sprintf("The time must be in the future and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
-	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, had models.RateCard) error {
-		return s.submit(tx, had, note, at, now)
+	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, before models.RateCard) error {
+		return s.submit(tx, before, note, at, now)
 	})
 }
 
@@ -49,7 +49,7 @@ func checkNote(note string) (string, error) {
 
 // submit publishes or schedules a draft, or submits it for approval. The caller must call
 // mayPublish first.
-func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
+func (s *Service) submit(tx *gorm.DB, before models.RateCard, note string, at, now time.Time) error {
 	columns := map[string]any{
 		"note": note, "submitter": s.by.Name, "submitter_id": s.by.StaffID(), "effective_at": nil,
 	}
@@ -58,23 +58,23 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 	}
 	if s.policy.RequireApproval {
 		columns["state"] = models.RateCardSubmitted
-		return s.move(tx, had, "pricing.submit", columns)
+		return s.move(tx, before, "pricing.submit", columns)
 	}
-	return s.publishOrSchedule(tx, had, columns, at, now)
+	return s.publishOrSchedule(tx, before, columns, at, now)
 }
 
 // Approve publishes a draft that another user submitted. If the draft's publication time is in the
 // future, Approve schedules the draft instead.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
-	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
-		if !s.by.MayApprove(had.SubmitterID) {
+	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, before models.RateCard) error {
+		if !s.by.MayApprove(before.SubmitterID) {
 			return errSameSubmitter
 		}
 		var at time.Time
-		if had.EffectiveAt != nil {
-			at = *had.EffectiveAt
+		if before.EffectiveAt != nil {
+			at = *before.EffectiveAt
 		}
-		return s.publishOrSchedule(tx, had, map[string]any{"approver": s.by.Name}, at, s.clock.Now())
+		return s.publishOrSchedule(tx, before, map[string]any{"approver": s.by.Name}, at, s.clock.Now())
 	})
 }
 
@@ -84,8 +84,8 @@ var errSameSubmitter = apperr.New(apperr.Forbidden, "same_person",
 // Withdraw changes a submitted or scheduled draft back to an ordinary draft, which can be edited.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
-	return s.change(ctx, card, version, pending, func(tx *gorm.DB, had models.RateCard) error {
-		return s.move(tx, had, "pricing.withdraw", reopenDraft())
+	return s.change(ctx, card, version, pending, func(tx *gorm.DB, before models.RateCard) error {
+		return s.move(tx, before, "pricing.withdraw", reopenDraft())
 	})
 }
 
@@ -104,14 +104,14 @@ func (s *Service) release(
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		had, err := lock(tx, card, version, []models.RateCardState{in})
+		before, err := lock(tx, card, version, []models.RateCardState{in})
 		if err != nil {
 			return err
 		}
-		if err := s.mayPublish(tx, had); err != nil {
+		if err := s.mayPublish(tx, before); err != nil {
 			return err
 		}
-		if err := do(tx, had); err != nil {
+		if err := do(tx, before); err != nil {
 			return err
 		}
 		return tx.Where("id = ?", card).Take(&now).Error

@@ -59,9 +59,9 @@ func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 }
 
 // By returns a copy of the service whose changes are attributed to another actor.
-func (s *Service) By(who audit.Actor) *Service {
+func (s *Service) By(actor audit.Actor) *Service {
 	c := *s
-	c.by = who
+	c.by = actor
 	return &c
 }
 

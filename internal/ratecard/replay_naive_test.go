@@ -42,22 +42,22 @@ func (w *rateCards) record(t *testing.T, rows []recordedRow) {
 	first, days := w.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -6), 10
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT create_partitions('{pings}', 'day', $1, $2)`, first, first.AddDate(0, 0, days))
-	for _, one := range rows {
-		if one.lead {
+	for _, row := range rows {
+		if row.lead {
 			var named *uuid.UUID
-			if one.named {
-				named = &one.partner
+			if row.named {
+				named = &row.partner
 			}
-			batch.Queue(insertLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term,
-				one.urgency, named, one.country, one.at)
+			batch.Queue(insertLead, id.New(row.at), row.partner, row.sandbox, row.minor, row.currency, row.term,
+				row.urgency, named, row.country, row.at)
 			continue
 		}
 		var partner *uuid.UUID
-		if one.partner != uuid.Nil {
-			partner = &one.partner
+		if row.partner != uuid.Nil {
+			partner = &row.partner
 		}
-		batch.Queue(insertPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome,
-			one.minor, one.currency)
+		batch.Queue(insertPing, row.at, partner, row.sandbox, row.term, row.country, row.urgency, row.outcome,
+			row.minor, row.currency)
 	}
 	if err := conn.SendBatch(t.Context(), batch).Close(); err != nil {
 		t.Fatal(err)
@@ -91,56 +91,56 @@ func (n *naive) all(rows []recordedRow) {
 	for i := range n.sums {
 		n.sums[i] = map[[2]string]*ratecard.ReplayLine{}
 	}
-	for _, one := range rows {
-		industry, known := n.table.Taxonomy().ByTermID(one.term)
-		if one.sandbox || one.at.Before(n.from) || !one.at.Before(n.until) {
+	for _, row := range rows {
+		industry, known := n.table.Taxonomy().ByTermID(row.term)
+		if row.sandbox || row.at.Before(n.from) || !row.at.Before(n.until) {
 			continue
 		}
-		market := n.table.Markets().Index([2]byte([]byte(one.country)))
+		market := n.table.Markets().Index([2]byte([]byte(row.country)))
 		// An industry that no longer exists has no category and no price.
 		keys := []string{"", noKey, n.table.Markets().At(market).Code, noKey}
 		if known {
 			keys[1] = n.table.Taxonomy().At(industry).Category
 		}
-		if one.partner != uuid.Nil {
-			keys[3] = one.partner.String()
+		if row.partner != uuid.Nil {
+			keys[3] = row.partner.String()
 		}
 		for i, key := range keys {
 			if key == noKey {
 				continue
 			}
-			at := [2]string{key, one.currency}
+			at := [2]string{key, row.currency}
 			if n.sums[i][at] == nil {
-				n.sums[i][at] = &ratecard.ReplayLine{Key: key, Currency: one.currency}
+				n.sums[i][at] = &ratecard.ReplayLine{Key: key, Currency: row.currency}
 			}
 			figures := &n.sums[i][at].Pings
-			if one.lead {
+			if row.lead {
 				figures = &n.sums[i][at].Leads
 			}
-			n.one(figures, one, industry, market, known)
+			n.one(figures, row, industry, market, known)
 		}
 	}
 }
 
 const noKey = "none"
 
-func (n *naive) one(f *ratecard.ReplayTotals, one recordedRow, industry, market int, known bool) {
+func (n *naive) one(f *ratecard.ReplayTotals, row recordedRow, industry, market int, known bool) {
 	f.Count++
-	if one.lead || one.outcome == "priced" {
+	if row.lead || row.outcome == "priced" {
 		f.Then++
-		f.ThenMinor += one.minor
+		f.ThenMinor += row.minor
 	}
-	if !known || (!one.lead && one.outcome != "priced" && one.outcome != "excluded") {
+	if !known || (!row.lead && row.outcome != "priced" && row.outcome != "excluded") {
 		return // other outcomes, such as capped, do not depend on the rate card
 	}
 	var own pricingrules.PartnerPricing
-	if !one.lead || one.named {
-		own = n.own[one.partner]
+	if !row.lead || row.named {
+		own = n.own[row.partner]
 	}
-	if own.Excludes(n.table.Taxonomy().At(industry), one.country) {
+	if own.Excludes(n.table.Taxonomy().At(industry), row.country) {
 		return
 	}
-	if minor := n.table.PriceFor(industry, market, pricingrules.ClassOf(one.urgency), own.Adjustment).Minor; minor > 0 {
+	if minor := n.table.PriceFor(industry, market, pricingrules.ClassOf(row.urgency), own.Adjustment).Minor; minor > 0 {
 		f.Now++
 		f.NowMinor += minor
 	}
@@ -223,7 +223,7 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 		terms = append(terms, w.Taxonomy().At(at).TermID)
 	}
 	for range 3_000 {
-		one := recordedRow{
+		row := recordedRow{
 			lead:    r.IntN(3) == 0,
 			sandbox: r.IntN(10) == 0,
 			partner: partners[r.IntN(len(partners))],
@@ -234,18 +234,18 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 			at:      today.AddDate(0, 0, r.IntN(7)-5).Add(time.Duration(r.Int64N(int64(24*time.Hour/time.Millisecond))) * time.Millisecond),
 		}
 		if r.IntN(10) == 0 {
-			one.at = one.at.Truncate(24 * time.Hour) // midnight belongs to the new day
+			row.at = row.at.Truncate(24 * time.Hour) // midnight belongs to the new day
 		}
-		market := w.Markets().Index([2]byte([]byte(one.country)))
-		one.currency = w.Markets().At(market).Currency.String()
-		if one.lead {
-			one.partner, one.named = partners[1+r.IntN(len(partners)-1)], r.IntN(2) == 0
-			one.urgency = pricingrules.ClassOf(one.urgency).String() // as in quotes
+		market := w.Markets().Index([2]byte([]byte(row.country)))
+		row.currency = w.Markets().At(market).Currency.String()
+		if row.lead {
+			row.partner, row.named = partners[1+r.IntN(len(partners)-1)], r.IntN(2) == 0
+			row.urgency = pricingrules.ClassOf(row.urgency).String() // as in quotes
 		}
-		if one.lead || one.outcome == "priced" {
-			one.minor = 1 + r.Int64N(9_000)
+		if row.lead || row.outcome == "priced" {
+			row.minor = 1 + r.Int64N(9_000)
 		}
-		rows = append(rows, one)
+		rows = append(rows, row)
 	}
 	return slices.Clip(rows)
 }

@@ -39,16 +39,16 @@ func TestUndo(t *testing.T) {
 	must(t,
 		w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0,
 			pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
-	had := w.rules(t, card.ID)
+	before := w.rules(t, card.ID)
 	rejected(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency: urgent")
-	w.has(t, card.ID, had)
+	w.has(t, card.ID, before)
 
 	second := w.last(t, card.ID)
 	must(t, w.Undo(t.Context(), card.ID, second.ID))
-	delete(had, 3)
-	w.has(t, card.ID, had)
+	delete(before, 3)
+	w.has(t, card.ID, before)
 	rejected(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // repeated request
-	w.has(t, card.ID, had)
+	w.has(t, card.ID, before)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // a new edit after an undo
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))

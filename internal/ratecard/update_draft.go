@@ -23,12 +23,12 @@ type Conflict struct {
 // edit, which can be undone. If a rule was changed in both the draft and the current version,
 // Update keeps the rule in the current version and returns a conflict.
 func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (conflicts []Conflict, err error) {
-	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
+	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
 		current, err := currentCard(tx)
-		if err != nil || current.Version == had.BasedOn {
+		if err != nil || current.Version == before.BasedOn {
 			return err
 		}
-		base, err := versionRules(tx, had.BasedOn)
+		base, err := versionRules(tx, before.BasedOn)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (conf
 			return err
 		}
 		what := fmt.Sprintf("Updated to version %d", current.Version)
-		_, err = s.editLocked(tx, had, what, map[string]any{"based_on": current.Version}, func(_ models.RateCard, sh *draftRules) error {
+		_, err = s.editLocked(tx, before, what, map[string]any{"based_on": current.Version}, func(_ models.RateCard, sh *draftRules) error {
 			var merged pricingrules.Card
 			merged, conflicts = merge(base, sh.card(), theirs)
 			sh.replace(merged)
@@ -69,7 +69,7 @@ func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, con
 		}
 		return rules
 	}
-	was, mine, now := of(base), of(yours), of(theirs)
+	old, mine, now := of(base), of(yours), of(theirs)
 	same := func(a, b []pricingrules.Rule) bool {
 		return sameRules(pricingrules.Card{Rules: a}, pricingrules.Card{Rules: b})
 	}
@@ -81,9 +81,9 @@ func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, con
 		}
 		done[target] = true
 		switch {
-		case same(mine[target], was[target]) || same(mine[target], now[target]):
+		case same(mine[target], old[target]) || same(mine[target], now[target]):
 			merged.Rules = append(merged.Rules, now[target]...)
-		case same(now[target], was[target]):
+		case same(now[target], old[target]):
 			merged.Rules = append(merged.Rules, mine[target]...)
 		default:
 			merged.Rules = append(merged.Rules, now[target]...)

@@ -76,7 +76,7 @@ func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 		o.DB.Exec(t, `UPDATE leads SET partner_reference = $2 WHERE id = $1`, lead, reference)
 		return lead, price
 	}
-	one, price := refer(acme, `a\"b`)
+	delivered, price := refer(acme, `a\"b`)
 	two, _ := refer(acme, "007")
 	refer(acme, "same")
 	refer(acme, "same")
@@ -95,7 +95,7 @@ func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
-	if l := got.lines[0]; *l.LeadID != one || l.Lead.PartnerReference != `a\"b` {
+	if l := got.lines[0]; *l.LeadID != delivered || l.Lead.PartnerReference != `a\"b` {
 		t.Errorf("got line %+v", l)
 	}
 }
@@ -105,20 +105,20 @@ func TestTransactionIDsInsteadOfLeadIDs(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
-	one, price := o.deliver(t, acme, 0)
+	delivered, price := o.deliver(t, acme, 0)
 	two, _ := o.deliver(t, acme, 0)
 	transaction := func(lead uuid.UUID) string {
 		return testkit.Value[string](t, o.DB, `SELECT transaction_id FROM leads WHERE id = $1`, lead)
 	}
 	mapping := inColumns
 	mapping.LeadID = "transactionId"
-	got := o.compare(t, o.upload(t, acme.ID, "transactionId,amount,currency", transaction(one)+","+decimal(price)+",GBP",
+	got := o.compare(t, o.upload(t, acme.ID, "transactionId,amount,currency", transaction(delivered)+","+decimal(price)+",GBP",
 		" "+transaction(two)+",1,GBP"), mapping, 2)
 	var lines []string
 	for _, l := range got.lines {
 		lines = append(lines, fmt.Sprintf("%d %s %s", *l.FileRow, l.Finding, leadID(*l.LeadID)))
 	}
-	if want := []string{"2 matched " + leadID(one), "3 amount_differs " + leadID(two)}; !slices.Equal(lines, want) {
+	if want := []string{"2 matched " + leadID(delivered), "3 amount_differs " + leadID(two)}; !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
 }
@@ -337,10 +337,10 @@ func TestReportsErrorsThatCancelOut(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	one, price := o.deliver(t, acme, 0)
+	lead, price := o.deliver(t, acme, 0)
 	two, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId;amount",
-		leadID(one)+";"+strings.ReplaceAll(decimal(price+5), ".", ","),
+		leadID(lead)+";"+strings.ReplaceAll(decimal(price+5), ".", ","),
 		leadID(two)+";"+strings.ReplaceAll(decimal(price-5), ".", ",")),
 		reconcile.Mapping{LeadID: "leadId", Amount: "amount", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}, 2)
 	if len(got.Result.Tallies) != 1 || got.Result.Tallies[0] != (reconcile.Tally{Finding: models.AmountDiffers, Currency: "GBP", Lines: 2, FileAmount: 2 * price, LedgerAmount: 2 * price}) {
@@ -418,8 +418,8 @@ func TestUploadCompareSave(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	one, price := o.deliver(t, acme, 0)
-	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(one)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
+	lead, price := o.deliver(t, acme, 0)
+	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(lead)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
 	o.works(t)
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); err != nil {
 		t.Fatal(err)
@@ -455,11 +455,11 @@ func TestUploadCompareSave(t *testing.T) {
 			t.Errorf("%s a saved reconciliation: got %v, want a conflict", name, err)
 		}
 	}
-	next := o.upload(t, acme.ID, "leadId,amount,currency", leadID(one)+",1,GBP")
+	next := o.upload(t, acme.ID, "leadId,amount,currency", leadID(lead)+",1,GBP")
 	if s, err := o.Suggest(t.Context(), next); err != nil || !s.Remembered || s.Mapping != inColumns {
 		t.Errorf("suggestion for a file with the same columns: %+v, %v", s, err)
 	}
-	if other := o.upload(t, acme.ID, "leadId,amount,ccy", leadID(one)+",1,GBP"); second(o.Suggest(t.Context(), other)) != nil || first2(o.Suggest(t.Context(), other)).Remembered {
+	if other := o.upload(t, acme.ID, "leadId,amount,ccy", leadID(lead)+",1,GBP"); second(o.Suggest(t.Context(), other)) != nil || first2(o.Suggest(t.Context(), other)).Remembered {
 		t.Error("the mapping is suggested for a file with other columns")
 	}
 }

@@ -72,19 +72,19 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	for q.Size = exportBatchSize; ; {
-		some, err := page(ctx, tx, sc, q)
+		rows, err := page(ctx, tx, sc, q)
 		if err != nil {
 			return err
 		}
-		for i := range some[:min(len(some), q.Size)] {
-			if err := do(&some[i]); err != nil {
+		for i := range rows[:min(len(rows), q.Size)] {
+			if err := do(&rows[i]); err != nil {
 				return err
 			}
 		}
-		if len(some) <= q.Size {
+		if len(rows) <= q.Size {
 			return nil
 		}
-		q.After = some[q.Size-1].Line
+		q.After = rows[q.Size-1].Line
 	}
 }
 

@@ -45,9 +45,9 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 }
 
 // By returns a copy of the service that acts for another user.
-func (s *Service) By(who audit.Actor) *Service {
+func (s *Service) By(actor audit.Actor) *Service {
 	mine := *s
-	mine.by = who
+	mine.by = actor
 	return &mine
 }
 

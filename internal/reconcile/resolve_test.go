@@ -21,12 +21,12 @@ func TestResolveAndExport(t *testing.T) {
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
 	beta := o.AddPartner(t, "beta", models.SigningRequired)
-	one, price := o.deliver(t, acme, 0)
+	lead, price := o.deliver(t, acme, 0)
 	two, _ := o.deliver(t, acme, 0)
 	theirs, _ := o.deliver(t, beta, 0)
 	missing, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
-		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+","+decimal(price-150)+",GBP", "x,1,GBP"), inColumns, 2)
+		leadID(lead)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(lead)+","+decimal(price-150)+",GBP", "x,1,GBP"), inColumns, 2)
 	resolve := func(sc scope.Scope, line int, note string) apperr.Code {
 		if err := o.Resolve(t.Context(), sc, got.ID, line, note); err != nil {
 			return apperr.As(err).Code
@@ -68,16 +68,16 @@ func TestResolveAndExport(t *testing.T) {
 		t.Errorf("got unresolved lines %+v and error %v, want line 2", left, err)
 	}
 	// The reference of another partner's lead is not shown.
-	o.DB.Exec(t, `UPDATE leads SET partner_reference = 'click-1', sub_id = '=mail' WHERE id = ANY ($1)`, []uuid.UUID{one, theirs})
+	o.DB.Exec(t, `UPDATE leads SET partner_reference = 'click-1', sub_id = '=mail' WHERE id = ANY ($1)`, []uuid.UUID{lead, theirs})
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
 		"\ufeffrow,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note,partner_reference,sub_id",
 		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right,click-1,'=mail",
-			leadID(one), decimal(price-150), decimal(price), received, at),
+			leadID(lead), decimal(price-150), decimal(price), received, at),
 		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,,,", leadID(two), decimal(price), received),
 		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,,,", leadID(theirs)),
-		fmt.Sprintf("5,duplicate,first_row=2,%s,,%s,,,GBP,,,,,,", leadID(one), decimal(price-150)),
+		fmt.Sprintf("5,duplicate,first_row=2,%s,,%s,,,GBP,,,,,,", leadID(lead), decimal(price-150)),
 		"6,unreadable,lead_id_prefix,,,,,,,,,,,,",
 		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,,,", leadID(missing), decimal(price), received), "",
 	}, "\n")

@@ -17,7 +17,7 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	one := leadID(uuid.New())
+	lead := leadID(uuid.New())
 	dot := reconcile.DotDecimal
 	for name, c := range map[string]struct {
 		list  []string
@@ -25,41 +25,41 @@ func TestSuggestions(t *testing.T) {
 		want  reconcile.Mapping
 		days  string
 	}{
-		"currency in the name of another column": {[]string{"leadId,amount_gbp,eur", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{
+		"currency in the name of another column": {[]string{"leadId,amount_gbp,eur", lead + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "eur",
 			Fixed:   money.EUR,
 			Numbers: dot,
 		}, ""},
-		"column without a currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+		"column without a currency": {[]string{"leadId,amount_gbp,net", lead + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "net",
 			Numbers: dot,
 		}, ""},
-		"given currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{
+		"given currency": {[]string{"leadId,amount_gbp,net", lead + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "net",
 			Fixed:   money.CAD,
 			Numbers: dot,
 		}, ""},
-		"currency column": {[]string{"leadId,amount_gbp,net,ccy", one + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+		"currency column": {[]string{"leadId,amount_gbp,net,ccy", lead + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
 			LeadID:   "leadId",
 			Amount:   "net",
 			Currency: "ccy",
 			Numbers:  dot,
 		}, ""},
-		"two amount columns": {[]string{"leadId,price,payout", one + ",1.5,2.5"}, reconcile.Mapping{},
+		"two amount columns": {[]string{"leadId,price,payout", lead + ",1.5,2.5"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId"}, ""},
-		"number column and amount column": {[]string{"leadId,age,lead price", one + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{
+		"number column and amount column": {[]string{"leadId,age,lead price", lead + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "lead price",
 			Numbers: dot,
 		}, ""},
-		"numbers that are not amounts": {[]string{"leadId,age", one + ",15"}, reconcile.Mapping{},
+		"numbers that are not amounts": {[]string{"leadId,age", lead + ",15"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId"}, ""},
-		"ambiguous dates": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{},
+		"ambiguous dates": {[]string{"leadId,amount,date", lead + ",1.5,02/03/2026", lead + ",1.5,03/04/2026"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId", Amount: "amount", Date: "date", Numbers: dot}, ""},
-		"day first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.DayFirst},
+		"day first": {[]string{"leadId,amount,date", lead + ",1.5,02/03/2026", lead + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.DayFirst},
 			reconcile.Mapping{
 				LeadID:  "leadId",
 				Amount:  "amount",
@@ -67,7 +67,7 @@ func TestSuggestions(t *testing.T) {
 				Numbers: dot,
 				Dates:   reconcile.DayFirst,
 			}, "2026-03-02..2026-04-03"},
-		"month first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.MonthFirst},
+		"month first": {[]string{"leadId,amount,date", lead + ",1.5,02/03/2026", lead + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.MonthFirst},
 			reconcile.Mapping{
 				LeadID:  "leadId",
 				Amount:  "amount",
@@ -93,10 +93,10 @@ func TestMappingIsRemembered(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	one := leadID(uuid.New())
+	lead := leadID(uuid.New())
 	m := reconcile.Mapping{LeadID: "leadId", Amount: "net", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}
-	o.compare(t, o.upload(t, acme.ID, "leadId;net;gross", one+";1.234;1.234"), m, 2)
-	next := o.upload(t, acme.ID, "gross;leadId;net", "1.234;"+one+";1.234")
+	o.compare(t, o.upload(t, acme.ID, "leadId;net;gross", lead+";1.234;1.234"), m, 2)
+	next := o.upload(t, acme.ID, "gross;leadId;net", "1.234;"+lead+";1.234")
 	if s, err := o.Suggest(t.Context(), next); err != nil || !s.Remembered || s.Mapping != m {
 		t.Errorf("columns in another order: %+v, %v", s, err)
 	}

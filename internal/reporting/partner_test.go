@@ -180,9 +180,9 @@ func TestUnsigned(t *testing.T) {
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("got %+v (%v), want %+v", got, err, want)
 	}
-	for _, one := range got {
-		if one.Last = one.Last.UTC(); one != want[one.Account] {
-			t.Errorf("got %+v, want %+v", one, want[one.Account])
+	for _, endpoint := range got {
+		if endpoint.Last = endpoint.Last.UTC(); endpoint != want[endpoint.Account] {
+			t.Errorf("got %+v, want %+v", endpoint, want[endpoint.Account])
 		}
 	}
 	if got, err := reporting.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.theirs), f.mine, now.Add(-24*time.Hour)); err != nil || len(got) != 0 {

@@ -101,25 +101,25 @@ type progress struct{ until, whole time.Time }
 // entries. It reports whether more work is left.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
-	had, mine, err := r.begin(ctx, tx, now)
+	last, mine, err := r.begin(ctx, tx, now)
 	if err != nil || !mine {
 		return false, err
 	}
-	done := had
-	if more = !now.Before(had.whole.Add(day + dayDelay)); more {
-		done.whole = had.whole.Add(day)
+	done := last
+	if more = !now.Before(last.whole.Add(day + dayDelay)); more {
+		done.whole = last.whole.Add(day)
 		due := !now.Before(done.whole.Add(day + dayDelay)) // if another day is due, the figures are updated after that day
-		err = replaceDay(ctx, tx, had.whole, now, !due)
+		err = replaceDay(ctx, tx, last.whole, now, !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
 		}
 	} else {
-		if until := now.Add(-entryDelay).Truncate(time.Microsecond); until.After(had.until) {
+		if until := now.Add(-entryDelay).Truncate(time.Microsecond); until.After(last.until) {
 			done.until = until
 		}
-		err = addLatest(ctx, tx, had.until, done.until, now)
+		err = addLatest(ctx, tx, last.until, done.until, now)
 	}
-	if err != nil || done == had {
+	if err != nil || done == last {
 		return more, err
 	}
 	_, err = tx.Exec(ctx, `UPDATE partner_figures_state SET added_until = $1, whole_before = $2`, done.until, done.whole)

@@ -294,21 +294,21 @@ func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 			`SELECT coalesce(string_agg(concat_ws('/', ctid, xmin, xmax), ' ' ORDER BY ctid), '') FROM `+table)
 	}
 	tables := []string{"partner_days", "partner_figures", "partner_figures_state"}
-	var had []string
+	var before []string
 	for _, table := range tables {
-		had = append(had, versions(table))
+		before = append(before, versions(table))
 	}
 	b.pass(t)
 	for i, table := range tables {
-		if got := versions(table); got != had[i] {
-			t.Errorf("%s was written although no time had passed: got %s, want %s", table, got, had[i])
+		if got := versions(table); got != before[i] {
+			t.Errorf("%s was written although no time had passed: got %s, want %s", table, got, before[i])
 		}
 	}
 	b.clock.Advance(20 * time.Second)
 	b.pass(t)
 	for i, table := range tables[:2] {
-		if got := versions(table); got != had[i] {
-			t.Errorf("%s was written: got %s, want %s", table, got, had[i])
+		if got := versions(table); got != before[i] {
+			t.Errorf("%s was written: got %s, want %s", table, got, before[i])
 		}
 	}
 	b.accrue(t, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM partners WHERE slug = 'p1'`), b.clock.Now(), 1)
@@ -316,11 +316,11 @@ func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 	b.pass(t)
 	unchanged := 0
 	for _, version := range strings.Fields(versions("partner_figures")) {
-		if slices.Contains(strings.Fields(had[1]), version) {
+		if slices.Contains(strings.Fields(before[1]), version) {
 			unchanged++
 		}
 	}
-	if want := len(strings.Fields(had[1])) - 1; unchanged != want {
+	if want := len(strings.Fields(before[1])) - 1; unchanged != want {
 		t.Errorf("%d rows of partner_figures are unchanged, want %d", unchanged, want)
 	}
 }

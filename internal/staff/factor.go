@@ -229,7 +229,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.RecoveryCode{}).Error; err != nil {
 			return err
 		}
-		had := len(p.TOTPSealed) > 0
+		before := len(p.TOTPSealed) > 0
 		if err := s.update(tx, p, map[string]any{"totp_sealed": nil, "totp_at": nil}); err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by,
-			event("staff.reset_second_factor", *p, map[string]any{"second_factor": had}, map[string]any{"second_factor": false}))
+			event("staff.reset_second_factor", *p, map[string]any{"second_factor": before}, map[string]any{"second_factor": false}))
 	})
 }
 

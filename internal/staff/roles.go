@@ -75,12 +75,12 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, 
 	if err != nil {
 		return err
 	}
-	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, before []models.StaffRole) error {
 		if p.RowVersion != version {
 			return errStale
 		}
 		if by.Staff == user && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
-			return !slices.ContainsFunc(had, func(h models.StaffRole) bool { return same(w, h) })
+			return !slices.ContainsFunc(before, func(h models.StaffRole) bool { return same(w, h) })
 		}) {
 			return errOwnRole
 		}
@@ -93,18 +93,18 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, 
 		if err := s.update(tx, p, map[string]any{}); err != nil {
 			return err
 		}
-		if err := s.requireAdministrator(tx, had); err != nil {
+		if err := s.requireAdministrator(tx, before); err != nil {
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by,
-			event("staff.roles", *p, map[string]any{"roles": roleTexts(had)}, map[string]any{"roles": roleTexts(wanted)}))
+			event("staff.roles", *p, map[string]any{"roles": roleTexts(before)}, map[string]any{"roles": roleTexts(wanted)}))
 	})
 }
 
 // changeRoles runs a change that could remove the last administrator. Only one such change runs at
 // a time, so that two administrators cannot remove each other.
 func (s *Service) changeRoles(
-	ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
+	ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff, before []models.StaffRole) error,
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('staff administrators'))`).Error; err != nil {
@@ -114,16 +114,16 @@ func (s *Service) changeRoles(
 		if err != nil {
 			return err
 		}
-		var had []models.StaffRole
-		if err := tx.Where("staff_id = ?", user).Find(&had).Error; err != nil {
+		var before []models.StaffRole
+		if err := tx.Where("staff_id = ?", user).Find(&before).Error; err != nil {
 			return err
 		}
-		return do(tx, &p, had)
+		return do(tx, &p, before)
 	})
 }
 
-func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) error {
-	if !slices.ContainsFunc(had, func(r models.StaffRole) bool { return r.Role == models.Administrator }) {
+func (s *Service) requireAdministrator(tx *gorm.DB, before []models.StaffRole) error {
+	if !slices.ContainsFunc(before, func(r models.StaffRole) bool { return r.Role == models.Administrator }) {
 		return nil
 	}
 	var left int64
@@ -140,7 +140,7 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 	if by.Staff == user {
 		return errSelf
 	}
-	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, before []models.StaffRole) error {
 		if p.RowVersion != version {
 			return errStale
 		}
@@ -153,7 +153,7 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 		if err := s.endAll(tx, p.ID, uuid.Nil, "the user was deactivated"); err != nil {
 			return err
 		}
-		return s.requireAdministrator(tx, had)
+		return s.requireAdministrator(tx, before)
 	})
 }
 

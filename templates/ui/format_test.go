@@ -78,7 +78,7 @@ func TestAxisHasAtMostFiveTicks(t *testing.T) {
 		if len(ticks) > 5 || (steps > 0) != (len(ticks) > 0) {
 			t.Errorf("%d steps: got %d ticks, want 1 to 5, or none without steps", steps, len(ticks))
 		}
-		if slices.ContainsFunc(ticks, func(one tick) bool { return len(one.at) > len("100.0%") }) {
+		if slices.ContainsFunc(ticks, func(mark tick) bool { return len(mark.at) > len("100.0%") }) {
 			t.Errorf("%d steps: a tick is beyond the end of the axis: %v", steps, ticks)
 		}
 	}

@@ -71,9 +71,9 @@ type Errors []FieldError
 
 // For returns the message for a field, or "".
 func (e Errors) For(field string) string {
-	for _, one := range e {
-		if one.Field == field {
-			return one.Message
+	for _, mistake := range e {
+		if mistake.Field == field {
+			return mistake.Message
 		}
 	}
 	return ""

@@ -133,7 +133,7 @@ func TestQuoteIsPaidAfterNewVersion(t *testing.T) {
 func TestScheduledDraftIsPublishedOnTime(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
-	was := n.Ping(t, "", node.MinimalPing).BidPrice
+	old := n.Ping(t, "", node.MinimalPing).BidPrice
 	const loads = `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`
 	before := testkit.Value[int64](t, n.DB, loads)
 	draft, err := s.CreateDraft(t.Context(), "later", 0)
@@ -150,8 +150,8 @@ func TestScheduledDraftIsPublishedOnTime(t *testing.T) {
 	if after := testkit.Value[int64](t, n.DB, loads); after != before {
 		t.Errorf("got %d reloads of prices, want 0", after-before)
 	}
-	if now := n.Ping(t, "", node.MinimalPing).BidPrice; now != was {
-		t.Errorf("price before the scheduled time: got %s, want %s", now, was)
+	if now := n.Ping(t, "", node.MinimalPing).BidPrice; now != old {
+		t.Errorf("price before the scheduled time: got %s, want %s", now, old)
 	}
 	n.Manual.Set(at)
 	testkit.Eventually(t, time.Minute, "the draft is published",

@@ -125,12 +125,12 @@ func (r *retryRow) check(t *testing.T, n *node.Node, answers []node.Answer) {
 		if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
 			t.Fatal(err)
 		}
-		one := answered{a.Status, cmp.Or(body.Code, body.Reason), body.LeadID != "", body.DeliveredAt != "",
+		answer := answered{a.Status, cmp.Or(body.Code, body.Reason), body.LeadID != "", body.DeliveredAt != "",
 			a.Header.Get("Idempotent-Replayed") == "true"}
-		if r.either && one == replayed {
-			one = delivered
+		if r.either && answer == replayed {
+			answer = delivered
 		}
-		got[one]++
+		got[answer]++
 		if body.LeadID == "" {
 			continue
 		}
@@ -147,11 +147,11 @@ func (r *retryRow) check(t *testing.T, n *node.Node, answers []node.Answer) {
 	if len(bodies) != r.leads {
 		t.Errorf("the responses are about %d leads, want %d", len(bodies), r.leads)
 	}
-	for one, count := range r.want {
-		if got[one] != count {
-			t.Errorf("%+v: got %d, want %d", one, got[one], count)
+	for answer, count := range r.want {
+		if got[answer] != count {
+			t.Errorf("%+v: got %d, want %d", answer, got[answer], count)
 		}
-		delete(got, one)
+		delete(got, answer)
 	}
 	if len(got) > 0 {
 		t.Errorf("unexpected responses: %+v", got)

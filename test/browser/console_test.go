@@ -133,9 +133,9 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		{"not-found", "/no-such-page"},
 		{"design", "/design"},
 	}
-	for _, one := range pages {
-		p.Open(h.URL + one.path)
-		check(p, one.name)
+	for _, page := range pages {
+		p.Open(h.URL + page.path)
+		check(p, page.name)
 	}
 	auditor.Open(h.URL + "/staff/invite")
 	check(auditor, "forbidden")
@@ -184,9 +184,9 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"post-check", partner + "/check"},
 		{"all-requests", "/partners/requests"},
 	}
-	for _, one := range pages {
-		p.Open(h.URL + one.path)
-		check(p, one.name)
+	for _, page := range pages {
+		p.Open(h.URL + page.path)
+		check(p, page.name)
 	}
 	slug := func() string { return browser.Eval[string](p, `document.querySelector("[name=slug]").value`) }
 	p.Open(h.URL + "/partners/new")
@@ -267,9 +267,9 @@ func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", deactivated + "/reactivate"}},
 		manager: {{"partner-new-proof", "/partners/new"}, {"partner-details-proof", partner + "?tab=details"}},
 	} {
-		for _, one := range all {
-			page.Open(h.URL + one.path)
-			check(page, one.name)
+		for _, view := range all {
+			page.Open(h.URL + view.path)
+			check(page, view.name)
 		}
 		checkLongNames(t, h, page, all)
 		expectOnlyStatusErrors(t, page)
@@ -314,7 +314,7 @@ func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 // in the other combinations. check can take screenshots of light, dark and narrow windows.
 func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
-	for _, one := range []struct {
+	for _, emulation := range []struct {
 		name string
 		look browser.Emulation
 		axe  func(*browser.Page) // nil if only a screenshot is taken
@@ -324,18 +324,18 @@ func check(p *browser.Page, name string) {
 		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, (*browser.Page).Axe},
 		{"narrow", browser.Emulation{Width: 320, Height: 700}, nil},
 	} {
-		p.At(name + ", " + one.name)
-		if one.axe != nil || folder != "" {
-			p.Emulate(one.look)
+		p.At(name + ", " + emulation.name)
+		if emulation.axe != nil || folder != "" {
+			p.Emulate(emulation.look)
 		}
-		if one.axe != nil {
-			one.axe(p)
+		if emulation.axe != nil {
+			emulation.axe(p)
 			p.CheckNoOverflow()
 			p.CheckBaselines()
 			p.CheckTableBaselines()
 		}
-		if folder != "" && one.name != "narrow-dark" {
-			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
+		if folder != "" && emulation.name != "narrow-dark" {
+			p.Screenshot(filepath.Join(folder, name+"-"+emulation.name+".png"))
 		}
 	}
 	p.Emulate(browser.Emulation{})

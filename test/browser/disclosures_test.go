@@ -76,7 +76,7 @@ func everyDisclosurePage(t *testing.T, chromium *browser.Browser) {
 	check(p, "disclosures-replaced")
 	p.Open(s.URL + web.LeadURL(lead.ID))
 	check(p, "lead-disclosure-replaced")
-	for _, one := range []*browser.Page{limited, other, p} {
-		expectOnlyStatusErrors(t, one)
+	for _, tab := range []*browser.Page{limited, other, p} {
+		expectOnlyStatusErrors(t, tab)
 	}
 }

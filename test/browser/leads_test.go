@@ -61,9 +61,9 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		{"lead-key-missing", web.LeadURL(keyless.ID)},
 		{"jump-in-url", "/jump?q=nothing"},
 	}
-	for _, one := range pages {
-		p.Open(s.URL + one.path)
-		check(p, one.name)
+	for _, page := range pages {
+		p.Open(s.URL + page.path)
+		check(p, page.name)
 	}
 	p.Open(s.URL + web.LeadURL(first.ID))
 	p.Click(`a[href$="/reveal?field=email"]`)

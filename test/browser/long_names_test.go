@@ -39,10 +39,10 @@ func checkLongNames(t *testing.T, h *admintest.Console, p *browser.Page, pages [
 		}
 	}
 	h.Exec(t, renames)
-	for _, one := range pages {
-		p.Open(h.URL + one.path)
+	for _, page := range pages {
+		p.Open(h.URL + page.path)
 		for _, width := range []int{320, 400, 1280} {
-			p.At(fmt.Sprintf("%s, long names, width %d", one.name, width))
+			p.At(fmt.Sprintf("%s, long names, width %d", page.name, width))
 			p.Emulate(browser.Emulation{Width: width})
 			p.CheckNoOverflow()
 		}

@@ -53,8 +53,8 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 		{"run", run},
 		{"statement", run + "/statements/" + id.Format(id.Partner, c.Harbour.ID)},
 	}
-	for _, one := range pages {
-		open(one.name, one.path)
+	for _, page := range pages {
+		open(page.name, page.path)
 	}
 	printStatement(c, t, p, run)
 	checkLongNames(t, c.Console, p, pages)

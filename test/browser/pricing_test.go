@@ -51,9 +51,9 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 		{"draft-rename", d.DraftURL + "/title"},
 		{"draft-discard", d.DraftURL + "/discard"},
 	}
-	for _, one := range pages {
-		p.Open(d.Console.URL + one.path)
-		check(p, one.name)
+	for _, page := range pages {
+		p.Open(d.Console.URL + page.path)
+		check(p, page.name)
 	}
 	p.Open(d.Console.URL + d.DraftURL + "/import")
 	p.Type(`textarea[name="text"]`, "industry,country,base\nplumber,GB,62\nroofer,DE,170\n")

@@ -53,9 +53,9 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 		{"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads&history=show"},
 		{"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
 	}
-	for _, one := range pages {
-		p.Open(h.URL + one.path)
-		check(p, one.name)
+	for _, page := range pages {
+		p.Open(h.URL + page.path)
+		check(p, page.name)
 	}
 	replayInBrowser(t, h, p, full)
 	p.Open(h.URL + web.DraftURL(behind.ID) + "?tab=publish")

@@ -150,9 +150,9 @@ func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browse
 
 // rotation replaces the secret while the partner is sending posts. No post may be rejected.
 func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
-	who := n.Required
+	partner := n.Required
 	var secret atomic.Pointer[string]
-	secret.Store(&who.Secret)
+	secret.Store(&partner.Secret)
 	stop := make(chan struct{})
 	var posts sync.WaitGroup
 	var sent, rejected atomic.Int64
@@ -164,7 +164,7 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 					return
 				default:
 				}
-				now := who
+				now := partner
 				now.Secret = *secret.Load()
 				sent.Add(1)
 				if status := postStatus(t, n, now); status != http.StatusOK {
@@ -174,16 +174,16 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 			}
 		})
 	}
-	p.Open(partnerPage(n, who) + "?tab=secrets")
+	p.Open(partnerPage(n, partner) + "?tab=secrets")
 	p.Submit(`a[href$="/secrets/rotate"]`)
 	p.Axe()
 	p.Submit(`form[action$="/secrets/rotate"] button[type="submit"]`)
 	fresh := p.Text(".once-secret code")
 	before := sent.Load()
-	p.Open(partnerPage(n, who) + "?tab=secrets")
+	p.Open(partnerPage(n, partner) + "?tab=secrets")
 	p.Wait(`document.querySelector("main a[href$='/expire']")`)
 	// Wait until the node accepts the new secret before the clients use it.
-	changed := who
+	changed := partner
 	changed.Secret = fresh
 	awaitStatus(t, n, changed, http.StatusOK)
 	secret.Store(&fresh)
@@ -197,21 +197,21 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		t.Errorf("got %d of %d posts rejected, want 0", rejected.Load(), sent.Load())
 	}
 	// All posts use the new secret now, so the old one can expire.
-	oldSecret := `main a[href$="/expire"]:not([href*="` + newestSecret(t, n, who) + `"])`
+	oldSecret := `main a[href$="/expire"]:not([href*="` + newestSecret(t, n, partner) + `"])`
 	p.Submit(oldSecret)
 	p.Click(`input[name="when"][value="now"]`)
 	p.Submit(`form[action$="/expire"] button[type="submit"]`)
 	p.Wait("document.querySelector(`" + oldSecret + "`) === null")
-	awaitStatus(t, n, who, http.StatusUnauthorized)
+	awaitStatus(t, n, partner, http.StatusUnauthorized)
 	if status := postStatus(t, n, changed); status != http.StatusOK {
 		t.Errorf("post with the new secret: got %d, want 200", status)
 	}
 }
 
 // newestSecret returns the ID of the partner's newest secret.
-func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
+func newestSecret(t *testing.T, n *node.Node, partner node.Partner) string {
 	t.Helper()
-	all, err := n.Partners.Secrets(t.Context(), scope.System, who.Partner)
+	all, err := n.Partners.Secrets(t.Context(), scope.System, partner.Partner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,12 +220,12 @@ func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 
 // requiredSignatures requires signatures after the page has shown which posts would be rejected.
 func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
-	who := n.Off
+	partner := n.Off
 	unsigned := func() node.Answer {
-		tx := n.Ping(t, who.Base(), node.MinimalPing).TransactionID
+		tx := n.Ping(t, partner.Base(), node.MinimalPing).TransactionID
 		return n.Do(t, node.Request{
-			Path: who.Base() + "/api/lead/post",
-			Body: node.WithTransaction(fmt.Sprintf(trialPost, who.Accounts[0]), tx),
+			Path: partner.Base() + "/api/lead/post",
+			Body: node.WithTransaction(fmt.Sprintf(trialPost, partner.Accounts[0]), tx),
 		})
 	}
 	for range 3 {
@@ -233,11 +233,11 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 			t.Fatalf("unsigned post: got %d %s, want 200", a.Status, a.Body)
 		}
 	}
-	if status := postStatus(t, n, who); status != http.StatusOK {
+	if status := postStatus(t, n, partner); status != http.StatusOK {
 		t.Fatalf("%d", status)
 	}
 	testkit.Eventually(t, node.Patience, "the page shows 4 posts and 3 unsigned posts", func() bool {
-		p.Open(partnerPage(n, who) + "?tab=signing")
+		p.Open(partnerPage(n, partner) + "?tab=signing")
 		return browser.Eval[string](p,
 			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`) == "4 3"
 	})
@@ -249,7 +249,7 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
 	testkit.Eventually(t, node.Patience, "unsigned posts are rejected",
 		func() bool { return unsigned().Status == http.StatusUnauthorized })
-	if status := postStatus(t, n, who); status != http.StatusOK {
+	if status := postStatus(t, n, partner); status != http.StatusOK {
 		t.Errorf("signed post: got %d, want 200", status)
 	}
 }
@@ -279,33 +279,33 @@ func conflict(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 }
 
 func revocation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
-	who := n.Required
-	if status := postStatus(t, n, who); status != http.StatusOK {
+	partner := n.Required
+	if status := postStatus(t, n, partner); status != http.StatusOK {
 		t.Fatalf("%d", status)
 	}
-	p.Open(partnerPage(n, who) + "?tab=secrets")
+	p.Open(partnerPage(n, partner) + "?tab=secrets")
 	p.Submit(`a[href$="/revoke"]`)
 	p.Axe()
-	p.Type(`main input[name="name"]`, who.Slug)
+	p.Type(`main input[name="name"]`, partner.Slug)
 	p.Submit(`main form[action$="/revoke"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/revoke']") === null`)
-	awaitStatus(t, n, who, http.StatusUnauthorized)
+	awaitStatus(t, n, partner, http.StatusUnauthorized)
 }
 
 func suspension(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
-	who := n.Required
-	p.Open(partnerPage(n, who))
+	partner := n.Required
+	p.Open(partnerPage(n, partner))
 	p.Submit(`main a[href$="/suspend"]`)
 	p.Axe()
-	p.Type(`main input[name="name"]`, who.Slug)
+	p.Type(`main input[name="name"]`, partner.Slug)
 	p.Submit(`main form[action$="/suspend"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/approve']") !== null`)
-	reason := func() string { return n.Ping(t, who.Base(), node.MinimalPing).Reason }
+	reason := func() string { return n.Ping(t, partner.Base(), node.MinimalPing).Reason }
 	testkit.Eventually(t, node.Patience, "the suspended partner gets no prices", func() bool { return reason() == "paused" })
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main a[href$='/suspend']")`)
 	testkit.Eventually(t, node.Patience, "the approved partner gets prices", func() bool { return reason() != "paused" })
-	if status := postStatus(t, n, who); status != http.StatusOK {
+	if status := postStatus(t, n, partner); status != http.StatusOK {
 		t.Errorf("%d", status)
 	}
 }

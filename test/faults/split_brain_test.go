@@ -16,8 +16,8 @@ import (
 func severalHosts(t *testing.T, urls ...string) config.Secret {
 	t.Helper()
 	var hosts []string
-	for _, one := range urls {
-		u, err := url.Parse(one)
+	for _, address := range urls {
+		u, err := url.Parse(address)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,8 +49,8 @@ func TestNodeWithWrongKeyStoresNothing(t *testing.T) {
 
 	healthy := func() {
 		t.Helper()
-		for _, one := range []*node.Node{n, peer} {
-			one.AwaitReadiness(t, "/readyz")
+		for _, member := range []*node.Node{n, peer} {
+			member.AwaitReadiness(t, "/readyz")
 		}
 	}
 	for range 10 {

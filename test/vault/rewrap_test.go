@@ -96,11 +96,11 @@ func (n *vaultNode) checkReadable(t *testing.T, w *envelope.Wrappers, want int64
 		for i, s := range batch {
 			wrapped[i] = s.Wrapped
 		}
-		for i, one := range w.Unwrap(t.Context(), wrapped) {
-			if one.Err != nil {
-				t.Fatal(one.Err)
+		for i, result := range w.Unwrap(t.Context(), wrapped) {
+			if result.Err != nil {
+				t.Fatal(result.Err)
 			}
-			plain, err := envelope.Open(batch[i].Envelope, one.Key, batch[i].ID, batch[i].Partner)
+			plain, err := envelope.Open(batch[i].Envelope, result.Key, batch[i].ID, batch[i].Partner)
 			if err != nil || !bytes.Contains(plain, []byte(node.PersonEmail)) {
 				t.Fatalf("a decrypted lead differs from its post: %v", err)
 			}

@@ -141,8 +141,8 @@ func TestImportsAreFromLowerRows(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			name, ours := strings.CutPrefix(imported, module)
-			if !ours || within(name, []string{"internal/dev"}) && within(p.ImportPath, devImporters) {
+			name, internal := strings.CutPrefix(imported, module)
+			if !internal || within(name, []string{"internal/dev"}) && within(p.ImportPath, devImporters) {
 				continue
 			}
 			of, below, known := place(name)

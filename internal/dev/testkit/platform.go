@@ -185,9 +185,9 @@ func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 // Actor adds a user without a role or a password, and returns the user as an actor for the audit log.
 func Actor(t testing.TB, d *Database, email string) audit.Actor {
 	t.Helper()
-	who := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}
+	actor := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}
 	d.Exec(t,
 		`INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`,
-		who.Staff, email)
-	return who
+		actor.Staff, email)
+	return actor
 }

@@ -58,15 +58,15 @@ type jwkSet struct {
 func MarshalKeys(keys []PublicKey) ([]byte, error) {
 	set := jwkSet{Keys: []jwk{}}
 	for _, k := range keys {
-		one := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0, nil}
+		public := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0, nil}
 		if !k.Until.IsZero() {
-			one.Until = k.Until.Unix()
+			public.Until = k.Until.Unix()
 		}
 		if !k.Revoked.IsZero() {
-			one.Revoked = &revocation{k.Revoked.Unix(), "compromised"}
-			one.Until = min(one.Until, one.Revoked.At) // for programs that only know exp
+			public.Revoked = &revocation{k.Revoked.Unix(), "compromised"}
+			public.Until = min(public.Until, public.Revoked.At) // for programs that only know exp
 		}
-		set.Keys = append(set.Keys, one)
+		set.Keys = append(set.Keys, public)
 	}
 	return json.Marshal(set)
 }
@@ -77,22 +77,22 @@ func ParseKeys(text []byte) (keys []PublicKey, err error) {
 	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
 		return nil, errors.New("not a JWK set")
 	}
-	for _, one := range set.Keys {
-		if one.Type != "OKP" || one.Curve != "Ed25519" {
+	for _, key := range set.Keys {
+		if key.Type != "OKP" || key.Curve != "Ed25519" {
 			continue
 		}
-		x, err := base64.RawURLEncoding.Strict().DecodeString(one.X)
+		x, err := base64.RawURLEncoding.Strict().DecodeString(key.X)
 		if err != nil || len(x) != ed25519.PublicKeySize {
 			return nil, errors.New("not an Ed25519 key")
 		}
-		k := PublicKey{Key: x, From: time.Unix(one.From, 0).UTC()}
-		if one.Until != 0 {
-			k.Until = time.Unix(one.Until, 0).UTC()
+		k := PublicKey{Key: x, From: time.Unix(key.From, 0).UTC()}
+		if key.Until != 0 {
+			k.Until = time.Unix(key.Until, 0).UTC()
 		}
-		if one.Revoked != nil {
-			k.Revoked = time.Unix(one.Revoked.At, 0).UTC()
+		if key.Revoked != nil {
+			k.Revoked = time.Unix(key.Revoked.At, 0).UTC()
 		}
-		if k.ID, err = KeyID(k.Key); err != nil || k.ID != one.ID {
+		if k.ID, err = KeyID(k.Key); err != nil || k.ID != key.ID {
 			return nil, errors.New("the ID of a key is not its thumbprint")
 		}
 		keys = append(keys, k)

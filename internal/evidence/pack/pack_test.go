@@ -156,12 +156,12 @@ func TestBuildAndVerify(t *testing.T) {
 func leaves(value any) (all []string) {
 	switch v := value.(type) {
 	case map[string]any:
-		for _, one := range v {
-			all = append(all, leaves(one)...)
+		for _, element := range v {
+			all = append(all, leaves(element)...)
 		}
 	case []any:
-		for _, one := range v {
-			all = append(all, leaves(one)...)
+		for _, element := range v {
+			all = append(all, leaves(element)...)
 		}
 	case string, json.Number:
 		all = append(all, fmt.Sprint(v))

@@ -45,7 +45,7 @@ func openWith(t *testing.T, url string, seen []postgres.Timeline) *postgres.DB {
 func TestPoolStaysOnNewestPrimary(t *testing.T) {
 	t.Parallel()
 	old := testkit.NewServer(t)
-	was := old.NewDatabase(t)
+	replaced := old.NewDatabase(t)
 	standby := old.Standby(t)
 	is := standby.URLs(t)
 	port := func(db *postgres.DB) (port int) {
@@ -54,14 +54,14 @@ func TestPoolStaysOnNewestPrimary(t *testing.T) {
 		}
 		return port
 	}
-	lone := openWith(t, was.AppURL, nil)
+	lone := openWith(t, replaced.AppURL, nil)
 	port(lone)
 	before := lone.Timelines()
 	if len(before) != 1 || before[0].ID != 1 {
 		t.Fatalf("got timelines %v, want the first timeline of one cluster", before)
 	}
 
-	url := both(t, was, is, "sslmode=prefer&target_session_attrs=read-write")
+	url := both(t, replaced, is, "sslmode=prefer&target_session_attrs=read-write")
 	db := openWith(t, url, nil)
 	if got := port(db); got != old.Port() {
 		t.Errorf("connected to port %d before the promotion, want %d", got, old.Port())
@@ -78,7 +78,7 @@ func TestPoolStaysOnNewestPrimary(t *testing.T) {
 		busy <- err
 	}()
 	testkit.Eventually(t, within, "a statement is running on the old primary", func() bool {
-		return testkit.Value[bool](t, was, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')`)
+		return testkit.Value[bool](t, replaced, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')`)
 	})
 
 	is.Exec(t, `SELECT pg_promote()`)
@@ -110,7 +110,7 @@ func TestPoolStaysOnNewestPrimary(t *testing.T) {
 		{"newer timeline of another cluster", []postgres.Timeline{{System: seen[0].System + 1, ID: 9}}, false},
 		{"same timeline seen", before, false},
 	} {
-		_, err := openWith(t, was.AppURL, c.seen).Inspect(t.Context())
+		_, err := openWith(t, replaced.AppURL, c.seen).Inspect(t.Context())
 		if rejected := err != nil && strings.Contains(err.Error(), "replaced by a newer primary"); rejected != c.rejected || !rejected && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -212,25 +212,25 @@ func decimal(digits []byte) (int, bool) {
 // pingPostcode reads postcode or postal_code. Both may be sent only if they are equal after
 // trimming (decision 6).
 func (p *problems) pingPostcode(f *pingFields) []byte {
-	one := field{raw: f.postcode, name: "postcode"}
+	input := field{raw: f.postcode, name: "postcode"}
 	other := field{raw: f.postalCode, name: "postal_code"}
-	if one.raw == nil && other.raw == nil {
-		p.add(one, apperr.Required, "one of postcode, postal_code is required")
+	if input.raw == nil && other.raw == nil {
+		p.add(input, apperr.Required, "one of postcode, postal_code is required")
 		return nil
 	}
-	if one.raw == nil {
+	if input.raw == nil {
 		postcode := p.postcode(other)
 		return postcode
 	}
-	postcode := p.postcode(one)
+	postcode := p.postcode(input)
 	if other.raw == nil {
 		return postcode
 	}
-	if one.raw[0] != '"' || other.raw[0] != '"' {
+	if input.raw[0] != '"' || other.raw[0] != '"' {
 		p.postcode(other) // the two cannot be compared, but this one's type may be wrong too
 		return postcode
 	}
-	first, _ := unquote(one.raw)
+	first, _ := unquote(input.raw)
 	second, _ := unquote(other.raw)
 	if !bytes.Equal(trim(first), trim(second)) {
 		p.add(other, apperr.FieldClash, "differs from postcode. Send only one of them, or the same value in both")

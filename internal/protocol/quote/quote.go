@@ -326,9 +326,9 @@ func isAroundID(r rune) bool {
 // Identity returns the ID of a token's transaction, to look up its lead. It does not authenticate
 // the token, so callers must compare the whole token with the lead's token.
 func Identity(token string) (uuid.UUID, error) {
-	text, ours := strings.CutPrefix(token, Prefix)
+	text, prefixed := strings.CutPrefix(token, Prefix)
 	raw, err := encoding.DecodeString(text)
-	if !ours || err != nil || len(token) > MaxLength || encoding.EncodedLen(len(raw)) != len(text) ||
+	if !prefixed || err != nil || len(token) > MaxLength || encoding.EncodedLen(len(raw)) != len(text) ||
 		len(raw) < overhead || raw[0] != version {
 		return uuid.Nil, ErrFormat
 	}

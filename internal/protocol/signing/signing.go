@@ -105,19 +105,19 @@ func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 		if len(values) == 0 {
 			continue
 		}
-		var one [sha256.Size]byte
-		var digits [2 * len(one)]byte
+		var sum [sha256.Size]byte
+		var digits [2 * len(sum)]byte
 		text := TrimBlanks(values[0])
 		if len(text) != copy(digits[:], text) || len(text) != len(digits) {
 			return mac, false
 		}
-		if _, err := hex.Decode(one[:], digits[:]); err != nil {
+		if _, err := hex.Decode(sum[:], digits[:]); err != nil {
 			return mac, false
 		}
-		if i == 1 && len(h.Signature) == 1 && one != mac {
+		if i == 1 && len(h.Signature) == 1 && sum != mac {
 			return mac, false // the two headers have different values
 		}
-		mac = one
+		mac = sum
 	}
 	return mac, true
 }

@@ -37,11 +37,11 @@ func sealFor(t testing.TB, w *Wrappers, lead, partner uuid.UUID, plain []byte) E
 
 func open(t testing.TB, w *Wrappers, e Envelope, lead, partner uuid.UUID) ([]byte, error) {
 	t.Helper()
-	one := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
-	if one.Err != nil {
-		return nil, one.Err
+	result := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
+	if result.Err != nil {
+		return nil, result.Err
 	}
-	return Open(e, one.Key, lead, partner)
+	return Open(e, result.Key, lead, partner)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -144,8 +144,8 @@ func TestWithoutAWrapper(t *testing.T) {
 	if _, err := w.DataKey(t.Context()); err == nil {
 		t.Error("got a data key without a wrapper")
 	}
-	if one := w.Unwrap(t.Context(), [][]byte{[]byte("vault:v1:AAAA")})[0]; !errors.Is(one.Err, ErrNotWrapped) {
-		t.Errorf("unwrapping without a wrapper: %v", one.Err)
+	if result := w.Unwrap(t.Context(), [][]byte{[]byte("vault:v1:AAAA")})[0]; !errors.Is(result.Err, ErrNotWrapped) {
+		t.Errorf("unwrapping without a wrapper: %v", result.Err)
 	}
 }
 

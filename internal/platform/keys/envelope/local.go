@@ -107,18 +107,18 @@ func (l *Local) Unwrap(_ context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 
 func (l *Local) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
-	for _, one := range l.keys {
-		if bytes.HasPrefix(wrapped, one.prefix) {
-			return one.unwrap(wrapped)
+	for _, candidate := range l.keys {
+		if bytes.HasPrefix(wrapped, candidate.prefix) {
+			return candidate.unwrap(wrapped)
 		}
 	}
 	return key, ErrNotWrapped
 }
 
 func (l localKey) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
-	text, ours := bytes.CutPrefix(wrapped, l.prefix)
+	text, prefixed := bytes.CutPrefix(wrapped, l.prefix)
 	sealed, err := base64.StdEncoding.Strict().DecodeString(string(text))
-	if !ours || err != nil || len(sealed) != ivSize+KeySize+tagSize {
+	if !prefixed || err != nil || len(sealed) != ivSize+KeySize+tagSize {
 		return key, ErrNotWrapped
 	}
 	plain, err := l.aead.Open(key[:0], sealed[:ivSize], sealed[ivSize:], l.prefix)

@@ -295,8 +295,8 @@ func TestRewrapWithAnotherWrapper(t *testing.T) {
 			if name, _, err := ParseWrapped(m.Wrapped); m.Err != nil || err != nil || name != "other" {
 				rt.Fatalf("rewrapped as %q (%v)", m.Wrapped, m.Err)
 			}
-			if one := w.Unwrap(t.Context(), [][]byte{m.Wrapped})[0]; one.Err != nil || one.Key != plain[i] {
-				rt.Fatalf("rewrapping changed the key: %v", one.Err)
+			if result := w.Unwrap(t.Context(), [][]byte{m.Wrapped})[0]; result.Err != nil || result.Key != plain[i] {
+				rt.Fatalf("rewrapping changed the key: %v", result.Err)
 			}
 		}
 	})

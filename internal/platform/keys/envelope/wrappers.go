@@ -32,8 +32,8 @@ type Wrappers struct {
 // nil. The others only unwrap.
 func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	w := &Wrappers{writer: writer, all: map[string]KeyWrapper{}}
-	for _, one := range others {
-		w.all[one.Name()] = one
+	for _, other := range others {
+		w.all[other.Name()] = other
 	}
 	if writer != nil {
 		w.all[writer.Name()] = writer
@@ -67,9 +67,9 @@ func (w *Wrappers) Keys() (keys []WrappingKey) {
 	if w.writer != nil {
 		keys = keysOf(w.writer)
 	}
-	for name, one := range w.all {
+	for name, wrapper := range w.all {
 		if name != w.Writer() {
-			keys = append(keys, keysOf(one)...)
+			keys = append(keys, keysOf(wrapper)...)
 		}
 	}
 	return keys
@@ -85,8 +85,8 @@ func keysOf(w KeyWrapper) (keys []WrappingKey) {
 // Reads reports whether data keys that were wrapped with the given key version can be unwrapped. It does
 // not try to unwrap a key.
 func (w *Wrappers) Reads(wrapper, version string) bool {
-	one, ok := w.all[wrapper]
-	return ok && one.Reads(version)
+	found, ok := w.all[wrapper]
+	return ok && found.Reads(version)
 }
 
 // DataKey returns a new data key. If there is a pool, the key comes from the pool. Otherwise it comes
@@ -123,8 +123,8 @@ func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version stri
 // respond, only its keys fail.
 func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	out := make([]Unwrapped, len(wrapped))
-	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
-		results, err := one.Unwrap(ctx, theirs)
+	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(wrapper KeyWrapper, theirs [][]byte, at []int) error {
+		results, err := wrapper.Unwrap(ctx, theirs)
 		for j, i := range at[:len(results)] {
 			out[i] = results[j]
 		}
@@ -144,8 +144,8 @@ func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 		}
 		return out
 	}
-	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
-		results, err := w.move(ctx, one, theirs)
+	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(wrapper KeyWrapper, theirs [][]byte, at []int) error {
+		results, err := w.move(ctx, wrapper, theirs)
 		for j, i := range at[:len(results)] {
 			out[i] = results[j]
 		}
@@ -188,7 +188,7 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 // group, theirs[j] is wrapped[at[j]]. If do returns an error, the function fail is called for every key
 // in the group. It is also called for every key that cannot be parsed or whose wrapper is not
 // configured.
-func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
+func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(wrapper KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {
 		name, _, err := ParseWrapped(text)

@@ -36,8 +36,8 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	var ours *Error
-	if errors.As(err, &ours) {
+	var known *Error
+	if errors.As(err, &known) {
 		return err
 	}
 	var answered *api.ResponseError

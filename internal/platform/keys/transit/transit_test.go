@@ -44,9 +44,9 @@ func unwrap(t testing.TB, w *transit.Wrapper, wrapped ...[]byte) []envelope.Unwr
 // opensAs checks that wrapped keys unwrap to the given keys.
 func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey) {
 	t.Helper()
-	for i, one := range unwrap(t, w, wrapped...) {
-		if one.Err != nil || one.Key != keys[i] {
-			t.Fatalf("key %d unwraps to another key: %v", i, one.Err)
+	for i, result := range unwrap(t, w, wrapped...) {
+		if result.Err != nil || result.Key != keys[i] {
+			t.Fatalf("key %d unwraps to another key: %v", i, result.Err)
 		}
 	}
 }
@@ -135,9 +135,9 @@ func TestRotationAndRewrap(t *testing.T) {
 	opensAs(t, mover, fresh, keys)
 	v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2})
 	opensAs(t, mover, fresh, keys)
-	for _, one := range unwrap(t, mover, old...) {
-		if !errors.Is(one.Err, envelope.ErrNotWrapped) {
-			t.Errorf("below the minimum version: %v", one.Err)
+	for _, result := range unwrap(t, mover, old...) {
+		if !errors.Is(result.Err, envelope.ErrNotWrapped) {
+			t.Errorf("below the minimum version: %v", result.Err)
 		}
 	}
 }

@@ -44,9 +44,9 @@ func TestExpire(t *testing.T) {
 	if _, err := v.Root.Logical().WriteWithContext(t.Context(), devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 1}); err == nil {
 		t.Error("a deleted version was enabled again")
 	}
-	for i, one := range unwrap(t, mover, wrapped[:2]...) {
-		if !errors.Is(one.Err, envelope.ErrNotWrapped) {
-			t.Errorf("version %d: got %v", i+1, one.Err)
+	for i, result := range unwrap(t, mover, wrapped[:2]...) {
+		if !errors.Is(result.Err, envelope.ErrNotWrapped) {
+			t.Errorf("version %d: got %v", i+1, result.Err)
 		}
 	}
 	if _, version, err := envelope.ParseWrapped(wrap(t, serve, keys...)[0]); err != nil || version != "v4" {
