@@ -120,7 +120,7 @@ func TestDevExitsWhenPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
 	d := startDev(t, []string{"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com"}, "--data-dir", dir)
-	commands := strings.Join(pasteable(d.stdout.String()), "")
+	commands := strings.Join(printedCommands(t, d), "")
 	if n := strings.Count(commands, "https://leads.example.com/p/"+d.Partners[0].Slug+"/api/lead/"); n != 4 ||
 		strings.Contains(commands, d.APIURL) {
 		t.Errorf("wrong URLs in the commands: %s", commands)
@@ -164,14 +164,20 @@ func pasteable(welcome string) (commands []string) {
 	return commands
 }
 
+// printedCommands waits until dev has printed both groups of commands, and returns them.
+func printedCommands(t *testing.T, d *development) (commands []string) {
+	t.Helper()
+	testkit.Eventually(t, patience, "both groups of commands are printed", func() bool {
+		commands = pasteable(d.stdout.String())
+		return len(commands) == 2
+	})
+	return commands
+}
+
 // paste runs one of the printed commands in a shell.
 func paste(t *testing.T, d *development, which int) {
 	t.Helper()
-	var all []string
-	testkit.Eventually(t, patience, "both commands are printed", func() bool {
-		all = pasteable(d.stdout.String())
-		return len(all) == 2
-	})
+	all := printedCommands(t, d)
 	if strings.Count(all[which], "/api/lead/ping") != 1 || strings.Count(all[which], "/api/lead/post") != 1 {
 		t.Fatalf("got the commands %q: %s", all, d.stdout.String())
 	}
