@@ -43,12 +43,10 @@ func (h *Handlers) overview(k *web.Request) error {
 	v.Tiles = tiles(f, before)
 	for _, rejection := range f.Rejections {
 		bar := ui.Bar{Label: web.RejectionLabel(rejection), Count: rejection.Count}
-		if k.May(web.ReadPartners) {
-			q := url.Values{"endpoint": {rejection.Endpoint}, "outcome": {rejection.Reason}}
-			if r.Name() != "" { // dates are not a filter of logged requests
-				q.Set("range", r.Name())
-			}
-			bar.URL = web.LoggedRequestsURL(q)
+		if k.May(web.ReadPartners) && r.Name() != "" { // logged requests have no filter by dates
+			bar.URL = web.LoggedRequestsURL(url.Values{
+				"endpoint": {rejection.Endpoint}, "outcome": {rejection.Reason}, "range": {r.Name()},
+			})
 		}
 		v.Rejections = append(v.Rejections, bar)
 	}

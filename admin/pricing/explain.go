@@ -146,14 +146,12 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 	}
 	changes, more, err := h.Prices.PriceHistory(k.R.Context(), lead)
 	for i, c := range changes {
-		v.History = append(v.History, view.PriceChangeRow{
-			Version: h.versionLink(k, c.Card),
-			Earlier: more && i == len(changes)-1,
-			Since:   web.TimeOf(c.Card.EffectiveAt),
-			Author:  cmp.Or(c.Card.Submitter, c.Card.Author),
-			Cell:    c.Cell,
-			Note:    c.Card.Note,
-		})
+		row := view.PriceChangeRow{Version: h.versionLink(k, c.Card), Cell: c.Cell}
+		if row.Earlier = more && i == len(changes)-1; !row.Earlier {
+			row.Since, row.Note = web.TimeOf(c.Card.EffectiveAt), c.Card.Note
+			row.Author = cmp.Or(c.Card.Submitter, c.Card.Author)
+		}
+		v.History = append(v.History, row)
 	}
 	return err
 }

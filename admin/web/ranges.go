@@ -91,8 +91,12 @@ func selectedDates(k *Request) (r Range, within reporting.Range, ok bool) {
 	if until.After(k.Now) && from.Before(k.Now) {
 		until = k.Now
 	}
+	start := "2 January"
+	if from.Year() != last.Year() {
+		start = "2 January 2006"
+	}
 	r = Range{
-		words: "from " + from.Format("2 January") + " to " + last.Format("2 January 2006"),
+		words: "from " + from.Format(start) + " to " + last.Format("2 January 2006"),
 		step:  day, layout: "2 Jan", head: "Day (UTC)",
 	}
 	if days <= 14 {

@@ -7,8 +7,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// historyVersions is the number of versions that a price history covers. Their compiled cards fit in the cache.
-const historyVersions = cachedCards - 4
+// HistoryVersions is the number of versions that a price history covers. Their compiled cards fit in the cache.
+const HistoryVersions = cachedCards - 4
 
 // PriceChange is a version that changed the price of a lead, and the new price.
 type PriceChange struct {
@@ -20,7 +20,7 @@ type PriceChange struct {
 // versions. The last of them is included even if it did not change the price. The result more reports whether there are
 // older versions. Errors are those of Explain.
 func (s *Service) PriceHistory(ctx context.Context, lead Lead) (changes []PriceChange, more bool, err error) {
-	versions, more, err := s.Versions(ctx, 0, historyVersions)
+	versions, more, err := s.Versions(ctx, 0, HistoryVersions)
 	if err != nil {
 		return nil, false, err
 	}
