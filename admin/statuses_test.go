@@ -61,7 +61,8 @@ func TestStatuses(t *testing.T) {
 		return strings.NewReplacer("{$}", "", "{id}", fills[first], "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token", "{account}", account, "{secret}", secret,
 			"{n}", "0", "{position}", "0", "{line}", "1", "{partner}", fills["/partners"]).Replace(route)
 	}
-	people := []string{"nobody"}
+	const signedOut = "nobody"
+	people := []string{signedOut}
 	for _, role := range models.Roles {
 		people = append(people, string(role))
 		if role != models.Administrator { // administrators cannot be limited to some partners
@@ -92,11 +93,11 @@ func TestStatuses(t *testing.T) {
 	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
 	for _, user := range people {
 		v := b.Console.NewClient(t)
-		if user != "nobody" {
+		if user != signedOut {
 			v.SignIn(t, strings.Replace(user, " of one partner", "-of-one", 1)+"@example.com")
 		}
 		for _, r := range routes {
-			if r.Path != "/logout" && r.Path != "/login" || user == "nobody" {
+			if r.Path != "/logout" && r.Path != "/login" || user == signedOut {
 				record(v, user, r.Method, r.Path, at(r.Path))
 			}
 		}

@@ -121,7 +121,9 @@ func TestOpenLists(t *testing.T) {
 // Each error that the packages of the partner API declare has a public code. Without one, the response
 // would contain internal_error.
 func TestDeclaredErrorsHaveAPublicCode(t *testing.T) {
-	for _, folder := range []string{".", "../internal/intake", "../internal/protocol/payload", "../internal/protocol/signing"} {
+	for _, folder := range []string{
+		".", "../internal/intake", "../internal/protocol/payload", "../internal/protocol/signing",
+	} {
 		for _, file := range parseGo(t, folder) {
 			coded := map[ast.Node]bool{}
 			ast.Inspect(file, func(n ast.Node) bool {

@@ -32,11 +32,20 @@ var areas = []area{
 		"runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
 	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/protocol/signing."}},
 	{"sealing and opening quotes", []string{"github.com/pingpost/pingpost/internal/protocol/quote."}},
-	{"encrypting contact records", []string{"github.com/pingpost/pingpost/internal/platform/keys/envelope.", "github.com/pingpost/pingpost/internal/platform/keys/keyring."}},
-	{"parsing requests", []string{"github.com/pingpost/pingpost/internal/protocol/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
+	{"encrypting contact records", []string{
+		"github.com/pingpost/pingpost/internal/platform/keys/envelope.",
+		"github.com/pingpost/pingpost/internal/platform/keys/keyring.",
+	}},
+	{"parsing requests", []string{
+		"github.com/pingpost/pingpost/internal/protocol/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/",
+	}},
 	{"Postgres client", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
 	{"ping recorder and counters", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
-	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/internal/platform/httpserver.(*AccessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
+	{"logging", []string{
+		"log/slog.",
+		"github.com/pingpost/pingpost/internal/platform/httpserver.(*AccessLog",
+		"github.com/pingpost/pingpost/internal/app.(*lineBuffer",
+	}},
 	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.",
 		"github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/platform/httpserver."}},
 	{"intake, partners and prices", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},

@@ -266,8 +266,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestArchitectureListsFolders checks that the layout and the table in architecture.md contain each area of the console,
-// and that the table contains each internal package.
+// TestArchitectureListsFolders checks that the layout and the table in architecture.md contain each area of the
+// console, and that the table contains each internal package.
 func TestArchitectureListsFolders(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(filepath.Join("explanation", "architecture.md"))

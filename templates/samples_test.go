@@ -53,7 +53,9 @@ func with(s ui.Shell, lead string) ui.Shell {
 // pages returns sample pages of the console. The keys are the names of their screenshots.
 func pages() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, group := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {
+	for _, group := range []map[string]templ.Component{
+		signingIn(), overviews(), audits(), staff(), failures(), partnerSamples(),
+	} {
 		for name, page := range group {
 			all[name] = page
 		}

@@ -20,7 +20,9 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: allTexts.URL, Page: "Disclosure texts", Needs: web.ReadDisclosures, Handle: h.list},
 		{Method: http.MethodGet, Path: disclosure, Needs: web.ReadDisclosures, Handle: h.page},
-		{Method: http.MethodGet, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures, Erasable: true, Handle: h.replacePage},
-		{Method: http.MethodPost, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures, Form: disclosure + "/replace", Erasable: true, Handle: h.replace},
+		{Method: http.MethodGet, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures, Erasable: true,
+			Handle: h.replacePage},
+		{Method: http.MethodPost, Path: disclosure + "/replace", Needs: web.ReplaceDisclosures,
+			Form: disclosure + "/replace", Erasable: true, Handle: h.replace},
 	}
 }

@@ -31,7 +31,8 @@ func TestLegalHold(t *testing.T) {
 	if p := first.Get(t, at+"/hold"); p.Status != http.StatusOK || strings.Contains(p.Body, `name="person"`) {
 		t.Errorf("a user for one partner: got %d: %s", p.Status, p.Text())
 	}
-	if p := first.Post(t, at+"/hold", url.Values{"person": {"yes"}, "reason": {"case 7"}}); p.Status != http.StatusForbidden {
+	form := url.Values{"person": {"yes"}, "reason": {"case 7"}}
+	if p := first.Post(t, at+"/hold", form); p.Status != http.StatusForbidden {
 		t.Errorf("a user for one partner holds a person: got %d: %s", p.Status, p.Text())
 	}
 	for name, wrong := range map[string]string{"no reason": " ", "long": strings.Repeat("x", 201)} {

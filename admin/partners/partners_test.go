@@ -454,7 +454,10 @@ func TestRequests(t *testing.T) {
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	requestID := id.Format(id.Request, requests[1])
-	for _, url := range []string{"/jump?q=" + requestID, o.PartnerURL + "?tab=requests&request=" + strings.ToLower(requestID)} {
+	for _, url := range []string{
+		"/jump?q=" + requestID,
+		o.PartnerURL + "?tab=requests&request=" + strings.ToLower(requestID),
+	} {
 		for range 2 { // the tab's search leads to the jump
 			if p := o.Get(t, url); p.Status == http.StatusSeeOther {
 				url = p.Location()
@@ -465,7 +468,9 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	p := o.Get(t, o.PartnerURL+"/requests/"+requestID)
-	for _, text := range []string{requestID, "Missing or invalid field", "contact.email", "400 Bad Request", "Invalid lead post payload", "310 µs"} {
+	for _, text := range []string{
+		requestID, "Missing or invalid field", "contact.email", "400 Bad Request", "Invalid lead post payload", "310 µs",
+	} {
 		if !strings.Contains(p.Body, text) {
 			t.Errorf("the page of the request lacks %q: %s", text, p.Text())
 		}

@@ -305,7 +305,8 @@ func TestPriceALead(t *testing.T) {
 		}
 	}
 	const plumber = "industry=plumber&country=GB"
-	if p := d.Get(t, at+plumber); !slices.Contains(p.Values("href"), at+"country=GB&history=show&industry=plumber#history") {
+	history := at + "country=GB&history=show&industry=plumber#history"
+	if p := d.Get(t, at+plumber); !slices.Contains(p.Values("href"), history) {
 		t.Errorf("got no link to the price history: %v", p.Values("href"))
 	}
 	d.Get(t, at+plumber+"&history=show").Expect(t, "the history", http.StatusOK, `id="history"`, "45.60 GBP")

@@ -31,13 +31,17 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: "/privacy/requests/new", Page: "New privacy request", Needs: web.WriteRequests, Handle: h.newPage},
 		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests, Creates: "/privacy/requests/{object}", Handle: h.create},
 		{Method: http.MethodGet, Path: request, Needs: web.ReadRequests, Handle: h.page},
-		{Method: http.MethodGet, Path: request + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true, Handle: h.leadsCSV},
+		{Method: http.MethodGet, Path: request + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true,
+			Handle: h.leadsCSV},
 		{Method: http.MethodPost, Path: request + "/notices", Needs: web.WriteRequests, Handle: h.recordNotice},
 		{Method: http.MethodGet, Path: request + "/notices/{partner}", Needs: web.WriteRequests, Handle: h.noNoticePage},
-		{Method: http.MethodPost, Path: request + "/notices/{partner}", Needs: web.WriteRequests, Form: request + "/notices/{partner}", Saves: []string{"reason"}, Handle: h.noNotice},
+		{Method: http.MethodPost, Path: request + "/notices/{partner}", Needs: web.WriteRequests,
+			Form: request + "/notices/{partner}", Saves: []string{"reason"}, Handle: h.noNotice},
 		{Method: http.MethodGet, Path: request + "/export", Needs: web.WriteRequests, Handle: h.exportPage},
-		{Method: http.MethodPost, Path: request + "/export", Needs: web.WriteRequests, Creates: request, ShownOnce: true, Long: true, Handle: h.export},
-		{Method: http.MethodGet, Path: request + "/export.zip", Needs: web.WriteRequests, Long: true, Erasable: true, Handle: h.download},
+		{Method: http.MethodPost, Path: request + "/export", Needs: web.WriteRequests, Creates: request,
+			ShownOnce: true, Long: true, Handle: h.export},
+		{Method: http.MethodGet, Path: request + "/export.zip", Needs: web.WriteRequests, Long: true, Erasable: true,
+			Handle: h.download},
 	}
 	for _, s := range h.steps() {
 		path := request + "/" + s.name

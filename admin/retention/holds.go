@@ -20,8 +20,10 @@ func (h *Handlers) holds(k *web.Request) error {
 	v := view.HoldsView{Shell: k.Shell("Legal holds"), Tabs: k.PrivacyTabs()}
 	for _, hold := range all {
 		row := view.Hold{
-			ID: id.Format(id.Hold, hold.ID), Lead: ui.Link{Label: id.Format(id.Lead, hold.LeadID)}, Person: hold.Person, Reason: hold.Reason,
-			PlacedAt: hold.PlacedAt, PlacedBy: hold.PlacedBy, ReleasedAt: web.TimeOf(hold.ReleasedAt), ReleasedBy: hold.ReleasedBy,
+			ID: id.Format(id.Hold, hold.ID), Lead: ui.Link{Label: id.Format(id.Lead, hold.LeadID)}, Person: hold.Person,
+			Reason:   hold.Reason,
+			PlacedAt: hold.PlacedAt, PlacedBy: hold.PlacedBy,
+			ReleasedAt: web.TimeOf(hold.ReleasedAt), ReleasedBy: hold.ReleasedBy,
 		}
 		if k.MayAt(web.ReadLeads, hold.PartnerID) {
 			row.Lead.URL = web.LeadURL(hold.LeadID)

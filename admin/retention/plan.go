@@ -49,7 +49,8 @@ func periods(p privacy.Plan, c models.RetentionCategory, waiting bool) (all []vi
 			continue
 		}
 		v := view.Period{
-			Country: period.Country, Configured: period.Configured, Effective: period.Days, AcceptedBy: period.AcceptedBy, AcceptedAt: period.AcceptedAt,
+			Country: period.Country, Configured: period.Configured, Effective: period.Days,
+			AcceptedBy: period.AcceptedBy, AcceptedAt: period.AcceptedAt,
 			Oldest: period.Due.Oldest, NoOldest: "none", Due: dueText(period.Due),
 		}
 		if !period.Due.Complete {

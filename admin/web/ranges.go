@@ -41,15 +41,15 @@ var ranges = []Range{
 // ranges that are longer than the given number of days, and selects the longest other one instead. Without a name, no
 // range is selected and the time is zero.
 func RangeFilter(name string, days int, now time.Time) (options []ui.Option, since time.Time) {
-	for _, option := range ranges {
-		kept := option.step*time.Duration(option.steps) <= time.Duration(days)*24*time.Hour
+	for _, r := range ranges {
+		kept := r.step*time.Duration(r.steps) <= time.Duration(days)*24*time.Hour
 		if kept {
-			label := ui.Sentence(strings.TrimPrefix(option.words, "in the "))
-			options = append(options, ui.Option{Value: option.name, Label: label})
+			label := ui.Sentence(strings.TrimPrefix(r.words, "in the "))
+			options = append(options, ui.Option{Value: r.name, Label: label})
 		}
-		if option.name == name && len(options) > 0 {
+		if r.name == name && len(options) > 0 {
 			options[len(options)-1].Selected = true
-			since = reporting.LastSteps(now, option.step, option.steps).From
+			since = reporting.LastSteps(now, r.step, r.steps).From
 		}
 	}
 	return options, since
@@ -121,9 +121,9 @@ func SelectedRange(k *Request, path string) (r Range, within reporting.Range, pe
 		r = ranges[i]
 		within = reporting.LastSteps(k.Now, r.step, r.steps)
 	}
-	for _, option := range ranges {
+	for _, choice := range ranges {
 		period.Ranges = append(period.Ranges,
-			ui.Tab{Label: option.label, URL: path + "range=" + option.name, Current: option.name == r.name})
+			ui.Tab{Label: choice.label, URL: path + "range=" + choice.name, Current: choice.name == r.name})
 	}
 	period.From, period.To = Short(q.Get("from")), Short(q.Get("to"))
 	period.Words, period.StepHead = r.words, r.head

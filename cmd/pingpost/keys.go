@@ -283,7 +283,10 @@ func (v statusView) print(w io.Writer) error {
 		leads[i] = []any{key.Wrapper, key.Version, key.Leads, yes(key.Registered), keyNote(key.Writes, key.Readable)}
 	}
 	for i, key := range v.Platform {
-		platform[i] = []any{key.ID, key.Secrets, key.SecondFactors, key.Digests, key.Files, key.EvidenceKeys, yes(key.Journal), keyNote(key.Writes, key.Configured)}
+		platform[i] = []any{
+			key.ID, key.Secrets, key.SecondFactors, key.Digests, key.Files, key.EvidenceKeys,
+			yes(key.Journal), keyNote(key.Writes, key.Configured),
+		}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\tREGISTERED\t", leads); err != nil {
 		return err

@@ -34,7 +34,8 @@ type plannedView struct {
 func viewPlan(p privacy.Plan) (views []plannedView) {
 	for _, period := range p.Periods {
 		v := plannedView{
-			Category: period.Category, Country: period.Country, ConfiguredDays: period.Configured, EffectiveDays: period.Days, LeadsToErase: period.Due.Leads,
+			Category: period.Category, Country: period.Country, ConfiguredDays: period.Configured,
+			EffectiveDays: period.Days, LeadsToErase: period.Due.Leads,
 		}
 		if !period.Due.Oldest.IsZero() {
 			v.OldestLead = &period.Due.Oldest

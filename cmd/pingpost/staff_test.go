@@ -56,7 +56,8 @@ func staffCommands(t *testing.T, p *platform) {
 		t.Errorf("the ready file has %d users, want 7", len(running.Staff))
 	}
 	for _, user := range running.Staff {
-		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", url.Values{"email": {user.Email}, "password": {user.Password}}); status != http.StatusOK || at != "/" {
+		form := url.Values{"email": {user.Email}, "password": {user.Password}}
+		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", form); status != http.StatusOK || at != "/" {
 			t.Errorf("%s cannot log in: %d at %s: %.200s", user.Email, status, at, body)
 		}
 		if !strings.Contains(p.stdout.String(), user.Email) || !strings.Contains(p.stdout.String(), user.Password) {

@@ -81,7 +81,9 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 		return d, err
 	}
 	for _, reveal := range reveals {
-		d.Reveals = append(d.Reveals, pack.Reveal{At: reveal.At.UTC(), By: reveal.Actor, Field: string(reveal.Field), Reason: string(reveal.Reason)})
+		d.Reveals = append(d.Reveals, pack.Reveal{
+			At: reveal.At.UTC(), By: reveal.Actor, Field: string(reveal.Field), Reason: string(reveal.Reason),
+		})
 	}
 	holds, err := s.Privacy.HoldHistory(ctx, l.ID)
 	if err != nil {
@@ -200,7 +202,8 @@ func (s *Service) addReturns(ctx context.Context, sc scope.Scope, d *pack.Docume
 		ids = append(ids, name)
 		d.Returns = append(d.Returns, pack.Return{
 			ID: name, Reason: string(row.Reason), ReasonText: payouts.ReturnReasonLabel(row.Reason), State: string(row.State),
-			RequestedAt: row.RequestedAt.UTC(), RequestedBy: row.RequestedBy, DecidedAt: utc(row.DecidedAt), DecidedBy: row.DecidedBy,
+			RequestedAt: row.RequestedAt.UTC(), RequestedBy: row.RequestedBy,
+			DecidedAt: utc(row.DecidedAt), DecidedBy: row.DecidedBy,
 		})
 	}
 	if r.Return != uuid.Nil {

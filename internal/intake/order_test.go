@@ -161,7 +161,8 @@ func sameResponse(checked intake.CheckedPost, err error) bool {
 	if want == nil || checked.Err == nil {
 		return want == nil && checked.Err == nil && checked.Stop == ""
 	}
-	first := checked.Order[slices.IndexFunc(checked.Order, func(check intake.Check) bool { return checked.Failed[check] != nil })]
+	failed := func(check intake.Check) bool { return checked.Failed[check] != nil }
+	first := checked.Order[slices.IndexFunc(checked.Order, failed)]
 	return checked.Err.Reason == want.Reason && checked.Err.PublicCode == want.PublicCode && checked.Stop == first &&
 		checked.Failed[first].Reason == want.Reason
 }

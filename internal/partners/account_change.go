@@ -96,8 +96,11 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 
 // lockAccount locks the partner that owns the account, so that the partner's accounts are changed one at
 // a time. It returns the account and all accounts of that partner.
-func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (before models.Account, all []models.Account, err error) {
-	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&before)
+func lockAccount(
+	tx *gorm.DB, sc scope.Scope, account uuid.UUID,
+) (before models.Account, all []models.Account, err error) {
+	found := restrict(tx, sc, "partner_id").
+		Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&before)
 	if found.Error != nil || found.RowsAffected == 0 {
 		return before, nil, orNoAccount(found.Error)
 	}
@@ -126,7 +129,9 @@ func orNoAccount(err error) error {
 // becomes active while a sandbox account is the default, so that the partner is paid for new leads
 // (decision 25). If the default changes, moveDefault returns the previous default account, or nil if
 // there was none. If the default stays, it returns nil.
-func (c AccountChange) moveDefault(e *edit, old models.Account, all []models.Account) (last *models.Account, err error) {
+func (c AccountChange) moveDefault(
+	e *edit, old models.Account, all []models.Account,
+) (last *models.Account, err error) {
 	hasStandard := false
 	for i, account := range all {
 		switch {
@@ -138,7 +143,8 @@ func (c AccountChange) moveDefault(e *edit, old models.Account, all []models.Acc
 			hasStandard = hasStandard || !account.Sandbox && account.Status == models.AccountActive
 		}
 	}
-	again := old.Status != models.AccountActive && c.Status == models.AccountActive && !old.Sandbox && last != nil && last.Sandbox
+	again := old.Status != models.AccountActive && c.Status == models.AccountActive &&
+		!old.Sandbox && last != nil && last.Sandbox
 	switch {
 	case old.IsDefault || !c.MakeDefault && !again:
 		return nil, nil

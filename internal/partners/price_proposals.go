@@ -196,7 +196,8 @@ func (p PriceProposal) Changes(old Pricing) (all []PriceChange) {
 }
 
 func priceEdit(before Pricing, to Price) (e edit) {
-	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(before.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
+	e.set("adjustment", "adjustment",
+		pricingrules.FormatAdjustment(before.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
 	e.set("daily_lead_cap", "daily_cap", capText(before.DailyLeadCap), capText(to.DailyLeadCap))
 	e.set("exclusions", "exclusions", exclusionText(before.Exclusions, "; "), exclusionText(to.Exclusions, "; "))
 	return e

@@ -58,10 +58,13 @@ func (s *Service) Runs(
 
 // WaitingRuns returns the runs that are waiting for approval, oldest first. It omits the runs that
 // the given actor prepared, because the actor cannot approve them.
-func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, actor audit.Actor) (all []models.PayoutRun, err error) {
+func (s *Service) WaitingRuns(
+	ctx context.Context, sc scope.Scope, actor audit.Actor,
+) (all []models.PayoutRun, err error) {
 	if !sc.All() {
 		return nil, nil
 	}
-	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", actor.Staff).Order("id").Find(&all).Error
+	err = s.db.Gorm.WithContext(ctx).
+		Where("state = 'prepared' AND preparer_id <> ?", actor.Staff).Order("id").Find(&all).Error
 	return all, postgres.Translate(err)
 }

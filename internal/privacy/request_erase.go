@@ -175,7 +175,8 @@ func notFullyErased(tx *gorm.DB, ids []uuid.UUID) (left []uuid.UUID, err error) 
 	erased := map[uuid.UUID]bool{}
 	for batch := range slices.Chunk(ids, leadsPerEntry) {
 		var rows []uuid.UUID
-		if err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Where(fullErasure).Pluck("lead_id", &rows).Error; err != nil {
+		err := tx.Model(&models.Erasure{}).Where("lead_id IN ?", batch).Where(fullErasure).Pluck("lead_id", &rows).Error
+		if err != nil {
 			return nil, err
 		}
 		for _, lead := range rows {

@@ -25,7 +25,8 @@ func TestConcurrentEdits(t *testing.T) {
 		node := w.node(t, testkit.Open(t, w.AppURL)).By(ann)
 		all.Go(func() {
 			for _, code := range codes {
-				if err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: industry, Country: code}, 0, int64(i+1)); err != nil {
+				target := pricingrules.Target{Industry: industry, Country: code}
+				if err := node.SetBase(t.Context(), card.ID, target, 0, int64(i+1)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -26,6 +26,9 @@ const MaxDrafts = 50
 
 var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
 
+// editable contains the state in which rules and titles can be changed.
+var editable = []models.RateCardState{models.RateCardDraft}
+
 // Draft is a rate card with the number of its edits.
 type Draft struct {
 	models.RateCard
@@ -130,14 +133,15 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
+	return s.change(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
 		if title == before.Title {
 			return nil
 		}
 		if err := s.set(tx, &before, map[string]any{"title": title}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.rename", before, map[string]any{"title": before.Title}, map[string]any{"title": title})
+		return s.auditChange(tx, "pricing.rename", before,
+			map[string]any{"title": before.Title}, map[string]any{"title": title})
 	})
 }
 

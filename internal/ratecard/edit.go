@@ -22,7 +22,7 @@ import (
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
-	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
+	err = s.change(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
 		rules, err = s.editLocked(tx, before, what, nil, do)
 		return err
 	})
@@ -311,7 +311,7 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 // is the ID of the edit that the user wants to undo. If this edit is not the latest one, Undo returns a
 // conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
-	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, before models.RateCard) error {
+	return s.change(ctx, card, anyVersion, editable, func(tx *gorm.DB, before models.RateCard) error {
 		var last models.RateCardEdit
 		found := lastEdit(tx, card, &last)
 		switch {

@@ -20,7 +20,10 @@ func TestPriceHistory(t *testing.T) {
 	}
 	cards = append(cards, everywhere(1000, french(1200)), everywhere(1100, french(1200)), everywhere(1000, french(1200)))
 	w := newRateCards(t, cards...)
-	for country, want := range map[string]string{"GB": "[13 10.00 GBP 12 11.00 GBP 2 10.00 GBP]", "FR": "[11 12.00 EUR 2 10.00 EUR]"} {
+	for country, want := range map[string]string{
+		"GB": "[13 10.00 GBP 12 11.00 GBP 2 10.00 GBP]",
+		"FR": "[11 12.00 EUR 2 10.00 EUR]",
+	} {
 		changes, more, err := w.PriceHistory(t.Context(), ratecard.Lead{Industry: "plumber", Country: country})
 		if err != nil || !more {
 			t.Fatalf("%s: more %t (%v), want true, because version 1 is too old", country, more, err)

@@ -112,7 +112,8 @@ func TestTransactionIDsInsteadOfLeadIDs(t *testing.T) {
 	}
 	mapping := inColumns
 	mapping.LeadID = "transactionId"
-	got := o.compare(t, o.upload(t, acme.ID, "transactionId,amount,currency", transaction(delivered)+","+decimal(price)+",GBP",
+	got := o.compare(t, o.upload(t, acme.ID, "transactionId,amount,currency",
+		transaction(delivered)+","+decimal(price)+",GBP",
 		" "+transaction(two)+",1,GBP"), mapping, 2)
 	var lines []string
 	for _, l := range got.lines {
@@ -419,7 +420,8 @@ func TestUploadCompareSave(t *testing.T) {
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	lead, price := o.deliver(t, acme, 0)
-	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(lead)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
+	r := o.upload(t, acme.ID, "leadId,amount,currency",
+		leadID(lead)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
 	o.works(t)
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,8 @@ func TestResolveAndExport(t *testing.T) {
 	theirs, _ := o.deliver(t, beta, 0)
 	missing, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
-		leadID(lead)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(lead)+","+decimal(price-150)+",GBP", "x,1,GBP"), inColumns, 2)
+		leadID(lead)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP",
+		leadID(lead)+","+decimal(price-150)+",GBP", "x,1,GBP"), inColumns, 2)
 	resolve := func(sc scope.Scope, line int, note string) apperr.Code {
 		if err := o.Resolve(t.Context(), sc, got.ID, line, note); err != nil {
 			return apperr.As(err).Code

@@ -101,8 +101,8 @@ type progress struct{ until, whole time.Time }
 // entries. It reports whether more work is left.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
-	last, mine, err := r.begin(ctx, tx, now)
-	if err != nil || !mine {
+	last, locked, err := r.begin(ctx, tx, now)
+	if err != nil || !locked {
 		return false, err
 	}
 	done := last
@@ -126,10 +126,10 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	return more, err
 }
 
-// begin tries to take the lock, and reads the progress. The result mine is false if another node holds
+// begin tries to take the lock, and reads the progress. The result locked is false if another node holds
 // the lock. Days before the retention period are skipped.
-func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progress, mine bool, err error) {
-	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('partner figures'))`).Scan(&mine); err != nil || !mine {
+func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progress, locked bool, err error) {
+	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('partner figures'))`).Scan(&locked); err != nil || !locked {
 		return p, false, err
 	}
 	first := now.Truncate(day).Add(-(retentionDays - 1) * day)

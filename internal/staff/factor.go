@@ -237,7 +237,8 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by,
-			event("staff.reset_second_factor", *p, map[string]any{"second_factor": before}, map[string]any{"second_factor": false}))
+			event("staff.reset_second_factor", *p,
+				map[string]any{"second_factor": before}, map[string]any{"second_factor": false}))
 	})
 }
 

@@ -65,20 +65,20 @@ var allowedImporters = map[string][]string{
 	"go.yaml.in/yaml/v4":            {"internal/base/yamldoc", "internal/platform/config", "pricing_rules", "api/docs"},
 }
 
+const clock = module + "internal/base/clock"
+
+// impure lists what pure packages must not import: I/O, the clock, randomness and logging.
+var impure = []string{"os", "net", "log", "log/slog", "crypto/rand", "math/rand", clock, "gorm.io/", "context"}
+
 // forbiddenImports lists, for each package, the libraries that it must not import.
 var forbiddenImports = map[string][]string{
-	"api":   {"gorm.io/", "github.com/jackc/", module + "admin"},
-	"admin": {"gorm.io/", "github.com/jackc/", module + "api"},
-	// Pure: no I/O, no clock, no randomness, no logging.
-	"pricing_rules": {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/base/clock",
-		"gorm.io/", "context"},
-	"internal/protocol/quote": {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/base/clock",
-		"gorm.io/", "context"},
-	"internal/protocol/signing": {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/base/clock",
-		"gorm.io/", "context"},
-	"internal/ledger": {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/base/clock",
-		"gorm.io/", "context"},
-	"internal/protocol/payload": {"os", "log", "log/slog", "crypto/rand", module + "internal/base/clock", "gorm.io/", "context"},
+	"api":                       {"gorm.io/", "github.com/jackc/", module + "admin"},
+	"admin":                     {"gorm.io/", "github.com/jackc/", module + "api"},
+	"pricing_rules":             impure,
+	"internal/protocol/quote":   impure,
+	"internal/protocol/signing": impure,
+	"internal/ledger":           impure,
+	"internal/protocol/payload": {"os", "log", "log/slog", "crypto/rand", clock, "gorm.io/", "context"},
 	"templates":                 {"gorm.io/", "net/http", module + "models"},
 }
 
@@ -111,7 +111,8 @@ func packages(t *testing.T) []listed {
 // within reports whether a package is in the list or below a path in the list.
 func within(name string, list []string) bool {
 	for _, path := range list {
-		if name == path || strings.HasPrefix(name, path+"/") || (strings.HasSuffix(path, "/") && strings.HasPrefix(name, path)) {
+		if name == path || strings.HasPrefix(name, path+"/") ||
+			(strings.HasSuffix(path, "/") && strings.HasPrefix(name, path)) {
 			return true
 		}
 	}
@@ -141,18 +142,18 @@ func TestImportsAreFromLowerRows(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			name, internal := strings.CutPrefix(imported, module)
-			if !internal || within(name, []string{"internal/dev"}) && within(p.ImportPath, devImporters) {
+			name, inModule := strings.CutPrefix(imported, module)
+			if !inModule || within(name, []string{"internal/dev"}) && within(p.ImportPath, devImporters) {
 				continue
 			}
-			of, below, known := place(name)
+			importedFolder, importedRow, known := place(name)
 			shared, areas := sharedPackages[folder]
 			switch {
 			case !known || within(name, excludedPackages):
 				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
-			case of != folder && below >= row:
+			case importedFolder != folder && importedRow >= row:
 				t.Errorf("%s must not import %s, which is not in a lower row", p.ImportPath, name)
-			case of == folder && areas && p.ImportPath != folder && !within(name, shared):
+			case importedFolder == folder && areas && p.ImportPath != folder && !within(name, shared):
 				t.Errorf("%s must not import %s, which is another area", p.ImportPath, name)
 			}
 		}

@@ -58,7 +58,8 @@ type jwkSet struct {
 func MarshalKeys(keys []PublicKey) ([]byte, error) {
 	set := jwkSet{Keys: []jwk{}}
 	for _, k := range keys {
-		public := jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Key), k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0, nil}
+		point := base64.RawURLEncoding.EncodeToString(k.Key)
+		public := jwk{"OKP", "Ed25519", point, k.ID, "sig", string(jose.EdDSA), k.From.Unix(), 0, nil}
 		if !k.Until.IsZero() {
 			public.Until = k.Until.Unix()
 		}

@@ -188,7 +188,9 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 // group, theirs[j] is wrapped[at[j]]. If do returns an error, the function fail is called for every key
 // in the group. It is also called for every key that cannot be parsed or whose wrapper is not
 // configured.
-func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(wrapper KeyWrapper, theirs [][]byte, at []int) error) {
+func (w *Wrappers) each(
+	wrapped [][]byte, fail func(i int, err error), do func(wrapper KeyWrapper, theirs [][]byte, at []int) error,
+) {
 	places := map[string][]int{}
 	for i, text := range wrapped {
 		name, _, err := ParseWrapped(text)
