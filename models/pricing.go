@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,10 @@ type RateCard struct {
 	UpdatedBy   string
 	RowVersion  int `gorm:"default:1"`
 }
+
+// Publisher returns the name of the user who published the card or submitted it for approval. Before that, it is the
+// author.
+func (c RateCard) Publisher() string { return cmp.Or(c.Submitter, c.Author) }
 
 // RateCardEdit is one edit of a draft. Patch contains the data that is needed to undo the edit.
 type RateCardEdit struct {

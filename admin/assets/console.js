@@ -247,20 +247,22 @@
     if (slug) slug.value = slugOf(event.target.value);
   });
 
-  // Adds the selected options as a line to a text field.
+  // Adds the selected options as a line to a text field: with the button, or when the form is submitted.
+  const addLine = (picker) => {
+    const choices = [...picker.querySelectorAll("select")], field = byId(picker.dataset.addsTo);
+    const line = choices.map((choice) => choice.value).filter(Boolean).join(", ");
+    if (!line) return picker.dataset.empty;
+    for (const choice of choices) choice.value = "";
+    const lines = field.value.split("\n").map((text) => text.trim()).filter(Boolean);
+    if (lines.includes(line)) return `Already in the list: ${line}`;
+    field.value = [...lines, line].join("\n");
+    return `Added: ${line}`;
+  };
   document.addEventListener("click", (event) => {
     const picker = event.target.closest("[data-adds]")?.closest("[data-adds-to]");
-    if (!picker) return;
-    const choices = [...picker.querySelectorAll("select")], field = byId(picker.dataset.addsTo);
-    const line = choices.map((one) => one.value).filter(Boolean).join(", ");
-    if (!line) {
-      choices[0].focus();
-      return;
-    }
-    field.value = field.value.trim() ? `${field.value.trimEnd()}\n${line}` : line;
-    for (const one of choices) one.value = "";
-    say(`Added ${line}`);
+    if (picker) picker.querySelector("[role=status]").textContent = addLine(picker);
   });
+  document.addEventListener("submit", (event) => event.target.querySelectorAll("[data-adds-to]").forEach(addLine));
 
   // Reports a file that is too large before uploading it. If the server aborts an upload, the
   // browser does not show the response.

@@ -22,8 +22,9 @@ func (h *Handlers) overview(k *web.Request) error {
 	v := view.View{Shell: k.Shell("Overview"), Period: period}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, within)
 	var before *reporting.Totals
+	previous := within.Before()
 	if err == nil {
-		before, err = h.Reporting.Totals(k.R.Context(), k.Scope, within.Before())
+		before, err = h.Reporting.Totals(k.R.Context(), k.Scope, previous)
 	}
 	if errors.Is(err, context.Canceled) { // the user left the page
 		return err
@@ -41,6 +42,9 @@ func (h *Handlers) overview(k *web.Request) error {
 		v.Payouts = f.Payouts
 	}
 	v.Tiles = tiles(f, before)
+	if before != nil {
+		v.Previous = web.Minute(previous.From) + " to " + web.Minute(previous.Until)
+	}
 	for _, rejection := range f.Rejections {
 		bar := ui.Bar{Label: web.RejectionLabel(rejection), Count: rejection.Count}
 		if k.May(web.ReadPartners) && r.Name() != "" { // logged requests have no filter by dates
@@ -218,11 +222,14 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		return nil, err
 	}
 	for _, r := range rejected {
+		before := "None were rejected in the 7 days before."
+		if r.RejectedBefore > 0 {
+			before = fmt.Sprintf("The daily average of the 7 days before was %.1f.", float64(r.RejectedBefore)/7)
+		}
 		all = append(all, ui.AttentionItem{
-			Text: r.Name + ": " + ui.Number(r.Rejected) + " of " + web.CountText(r.Posts, false, "post", "posts") + " rejected",
-			URL:  web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
-			Detail: "In the last 24 hours. The daily average of the 7 days before was " +
-				fmt.Sprintf("%.1f.", float64(r.RejectedBefore)/7),
+			Text:   r.Name + ": " + ui.Number(r.Rejected) + " of " + web.CountText(r.Posts, false, "post", "posts") + " rejected",
+			URL:    web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
+			Detail: "In the last 24 hours. " + before,
 		})
 	}
 	if others > 0 {

@@ -115,16 +115,28 @@ func TestOverviewByDates(t *testing.T) {
 	date := func(daysAgo int) string { return h.Time.Now().AddDate(0, 0, -daysAgo).Format(time.DateOnly) }
 	first, second, third := date(10), date(9), date(8)
 	tile := regexp.MustCompile(`(?s)data-tile="leads".*?tile-value">(.*?)<(?:.*?Previous period: ([\d,]+))?`)
+	yesterday, today, tomorrow := date(1), date(0), date(-1)
+	h.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $2, $2, 'post', 'delivered', 7, '{}'), ($3, $2, $2, $2, 'post', 'delivered', 9, '{}')`,
+		h.Time.Now().Truncate(24*time.Hour).AddDate(0, 0, -1), partner, h.Time.Now().Truncate(24*time.Hour).Add(-time.Minute))
 	for query, want := range map[string]string{
-		"from=" + second + "&to=" + second: "50 40",
-		"from=" + third + "&to=" + third:   "60 50",
-		"from=" + first + "&to=" + third:   "150 ",
-		"from=" + third:                    "60 ", // until now, so the period before begins earlier than the counts
-		"range=24h":                        "0 0",
-		"from=x":                           "0 0", // the default range
+		"from=" + second + "&to=" + second:   "50 40",
+		"from=" + third + "&to=" + third:     "60 50",
+		"from=" + first + "&to=" + third:     "150 ",
+		"from=" + third:                      "76 ",  // the previous period begins earlier than the counts
+		"from=" + today:                      "0 7",  // compared with yesterday until the same time
+		"from=" + yesterday + "&to=" + today: "16 0", // compared with two days that ended at this time
+		"from=" + today + "&to=" + tomorrow:  "0 7",
+		"from=2025-12-31&to=2026-01-01":      "16 0",
+		"range=24h":                          "9 7",
+		"from=x":                             "9 7 date", // the default range
+		"from=2999-01-01&to=2999-01-02":      "9 7 date",
+		"to=2999-01-02":                      "9 7 date",
+		"from=2999-01-01":                    "9 7 date",
+		"from=x&range=1h":                    "0 0 date",
 	} {
-		got := tile.FindStringSubmatch(b.Get(t, "/?"+query).Body)
-		if got == nil || got[1]+" "+got[2] != want {
+		page := b.Get(t, "/?"+query)
+		got := tile.FindStringSubmatch(page.Body)
+		if got == nil || strings.TrimSuffix(got[1]+" "+got[2]+" "+strings.Join(page.Codes(), ""), " ") != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}

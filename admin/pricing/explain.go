@@ -2,6 +2,7 @@ package pricing
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -138,20 +139,43 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 		}
 		return with.rulesURL + strconv.Itoa(sheet.Positions[rule])
 	})
+	return h.explainHistory(k, v, lead)
+}
+
+// explainHistory adds the history of the lead's price to the page, or the link that shows it. The query parameter
+// "history" is "show" for the newest versions, or the version before which the history ends.
+func (h *Handlers) explainHistory(k *web.Request, v *view.ExplainView, lead ratecard.Lead) error {
 	q := k.R.URL.Query()
-	if q.Get("history") == "" {
-		q.Set("history", "show")
-		v.HistoryURL = "/pricing/explain?" + q.Encode() + "#history"
+	historyURL := func(part string) string {
+		q.Set("history", part)
+		return "/pricing/explain?" + q.Encode() + "#history"
+	}
+	part := q.Get("history")
+	if part == "" {
+		v.HistoryURL = historyURL("show")
 		return nil
 	}
-	changes, more, err := h.Prices.PriceHistory(k.R.Context(), lead)
-	for i, c := range changes {
+	before, _ := strconv.ParseInt(part, 10, 32) // 0 for the newest versions
+	history, err := h.Prices.PriceHistory(k.R.Context(), lead, int(before))
+	if err != nil {
+		return err
+	}
+	v.ShowHistory = true
+	if history.Newest > 0 {
+		v.HistoryPager.Count = fmt.Sprintf("Versions %d to %d", history.Oldest, history.Newest)
+	}
+	if before > 0 {
+		v.HistoryPager.Newer = historyURL("show")
+	}
+	if history.More {
+		v.HistoryPager.Older = historyURL(strconv.Itoa(history.Oldest))
+	}
+	for i, c := range history.Changes {
 		row := view.PriceChangeRow{Version: h.versionLink(k, c.Card), Cell: c.Cell}
-		if row.Earlier = more && i == len(changes)-1; !row.Earlier {
-			row.Since, row.Note = web.TimeOf(c.Card.EffectiveAt), c.Card.Note
-			row.Author = cmp.Or(c.Card.Submitter, c.Card.Author)
+		if row.Earlier = history.More && i == len(history.Changes)-1; !row.Earlier {
+			row.Since, row.Publisher, row.Note = web.TimeOf(c.Card.EffectiveAt), c.Card.Publisher(), c.Card.Note
 		}
 		v.History = append(v.History, row)
 	}
-	return err
+	return nil
 }

@@ -158,7 +158,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 		Shell:   k.Shell("Pricing"),
 		Version: ui.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)},
 		Since:   web.TimeOf(live.EffectiveAt),
-		By:      live.Author,
+		By:      live.Publisher(),
 		Note:    live.Note,
 		Filter:  h.gridFilter(k, selection, "/pricing"),
 		Grid:    h.grid(k, rows, selection),
@@ -167,6 +167,9 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	v.CSV, v.YAML = exports(web.VersionURL(live.Version), selection, industriesOf(rows), len(sheet.Card.Rules))
 	if k.May(web.WritePricing) {
 		v.NewURL = "/pricing/drafts/new"
+	}
+	if before := live.Version - 1; before > 0 && k.May(web.PublishPricing) {
+		v.RollBack = rollBackTo(before)
 	}
 	for _, d := range drafts {
 		v.Drafts = append(v.Drafts, view.DraftRow{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -250,6 +251,58 @@ func TestCompareVersions(t *testing.T) {
 		p.Expect(t, query, http.StatusUnprocessableEntity, `data-code="`+c.code+`"`, `id="f-`+c.field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
 			t.Errorf("%s: got unescaped markup", query)
+		}
+	}
+}
+
+func TestPriceHistoryOfALead(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.Publish(t, "Version 2", admintest.PlumbersIn("GB", money.GBP, 5000))
+	prices := d.PricingManagerPrices()
+	for version := 3; version <= 2*ratecard.HistoryVersions; version++ {
+		draft, err := prices.CreateDraft(t.Context(), "", 1+version/4%2) // the price changes every four versions
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.AddRule(t, draft, admintest.PlumbersIn("FR", money.EUR, int64(6000+version)))
+		if _, err := prices.Publish(t.Context(), draft.ID, 2, "Spring", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draft := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 9900))
+	const at = "/pricing/explain?country=GB&"
+	show := func(query string) (versions []string, page admintest.Response) {
+		t.Helper()
+		page = d.Get(t, at+query)
+		section := page.Body[strings.Index(page.Body, `id="history"`):]
+		for _, m := range regexp.MustCompile(`href="/pricing/versions/(\d+)"`).FindAllStringSubmatch(section, -1) {
+			versions = append(versions, m[1])
+		}
+		return versions, page
+	}
+	first, page := show("industry=plumber&history=show")
+	if want := []string{"24", "20", "16", "13"}; !slices.Equal(first, want) {
+		t.Errorf("the newest versions: got %v, want %v", first, want)
+	}
+	if strings.Count(page.Body, "or an earlier version") != 1 {
+		t.Error("the oldest change has the date of its version, but can be older")
+	}
+	older := "/pricing/explain?country=GB&history=13&industry=plumber#history"
+	if !slices.Contains(page.Values("href"), older) || !strings.Contains(page.Body, `name="history" value="show"`) {
+		t.Errorf("got no link to %s, or a form that hides the history: %v", older, page.Values("href"))
+	}
+	rest, page := show("industry=plumber&history=13")
+	if want := []string{"12", "8", "4", "3", "2", "1"}; !slices.Equal(rest, want) ||
+		strings.Contains(page.Body, "or an earlier version") {
+		t.Errorf("the older versions: got %v, want %v, all with their dates", rest, want)
+	}
+	if versions, _ := show("industry=plumber&history=1"); len(versions) > 0 {
+		t.Errorf("before the first version: got %v", versions)
+	}
+	for _, query := range []string{"history=x", "history=-1", "history=99999999999", "history=show&draft=" + id.Format(id.RateCard, draft.ID)} {
+		if versions, _ := show("industry=plumber&" + query); !slices.Equal(versions, first) {
+			t.Errorf("%s: got %v, want those of the newest versions", query, versions)
 		}
 	}
 }

@@ -13,13 +13,17 @@ import (
 
 func rollBackURL(version int) string { return web.VersionURL(version) + "/rollback" }
 
+// rollBackTo links to the page that rolls back to the given version.
+func rollBackTo(version int) ui.Link {
+	return ui.Link{Label: fmt.Sprintf("Roll back to version %d", version), URL: rollBackURL(version)}
+}
+
 func (h *Handlers) rollBackPage(k *web.Request) error {
 	card, err := h.pricedVersion(k)
 	if err != nil {
 		return err
 	}
-	note := fmt.Sprintf("Roll back to version %d", card.Version)
-	return h.showRollBack(k, http.StatusOK, card, view.RollBackView{Note: note})
+	return h.showRollBack(k, http.StatusOK, card, view.RollBackView{Note: rollBackTo(card.Version).Label})
 }
 
 // showRollBack shows the changes that a rollback to the given version makes, with the form that confirms it.
@@ -39,7 +43,7 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 	if err != nil {
 		return err
 	}
-	v.Shell = k.Shell(fmt.Sprintf("Roll back to version %d", card.Version), allPricing, allVersions, h.versionLink(k, card))
+	v.Shell = k.Shell(rollBackTo(card.Version).Label, allPricing, allVersions, h.versionLink(k, card))
 	v.SameRules = now.SameRules(old)
 	v.URL, v.Current = web.VersionURL(card.Version), live.Version
 	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), web.StepUp(k)

@@ -35,7 +35,7 @@ func (h *Handlers) versionPage(k *web.Request) error {
 		State:     string(card.State),
 		Since:     web.TimeOf(card.EffectiveAt),
 		Author:    card.Author,
-		Submitter: card.Submitter,
+		Publisher: card.Publisher(),
 		Approver:  card.Approver,
 		Title:     card.Title,
 		Note:      card.Note,
@@ -58,8 +58,7 @@ func (h *Handlers) versionPage(k *web.Request) error {
 		case card.State == models.RateCardSuperseded:
 			v.RollBack = ui.Link{Label: "Roll back to this version", URL: rollBackURL(card.Version)}
 		case v.Before.URL != "":
-			before := card.Version - 1
-			v.RollBack = ui.Link{Label: "Roll back to " + web.VersionName(before), URL: rollBackURL(before)}
+			v.RollBack = rollBackTo(card.Version - 1)
 		}
 	}
 	if err := h.versionAudit(k, &v); err != nil {

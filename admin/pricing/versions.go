@@ -32,7 +32,7 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 			State:     string(card.State),
 			Since:     web.TimeOf(card.EffectiveAt),
 			Author:    card.Author,
-			Submitter: card.Submitter,
+			Publisher: card.Publisher(),
 			Approver:  card.Approver,
 			Note:      card.Note,
 		}

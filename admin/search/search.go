@@ -62,6 +62,8 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	switch {
 	case personal:
 		v.State = ui.SearchPersonal
+	case isLead(text) && !k.May(web.ReadLeads):
+		v.State = ui.SearchLeadID
 	case strings.HasPrefix(text, quote.Prefix):
 		v.State = ui.SearchToken
 	case web.IsID(text):
@@ -79,6 +81,11 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	}
 	v.Shell = k.Shell("Nothing found")
 	return k.Show(http.StatusNotFound, ui.Search(v))
+}
+
+// isLead reports whether a text is a leadId or a transactionId.
+func isLead(text string) bool {
+	return strings.HasPrefix(strings.ToLower(text), string(id.Lead)) || strings.HasPrefix(text, quote.Prefix)
 }
 
 // urlForID returns the URL of the page of the object with the given id.

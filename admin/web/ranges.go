@@ -63,11 +63,11 @@ const maxDays = 400
 
 // selectedDates returns the range of dates in the query's parameters from and to, and its times. Without one of the
 // dates, it is the other one or, for the end, today. If the query has no dates or they are not valid, ok is false. In
-// the second case, selectedDates adds a notice to the page.
-func selectedDates(k *Request) (r Range, within reporting.Range, ok bool) {
+// the second case, mistakes explains why.
+func selectedDates(k *Request) (r Range, within reporting.Range, mistakes []Notice, ok bool) {
 	from, until, mistakes := DateRange(k.R.URL.Query())
 	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {
-		return r, within, false
+		return r, within, nil, false
 	}
 	if until.IsZero() {
 		until = k.Now.UTC().Truncate(day).Add(day)
@@ -79,14 +79,13 @@ func selectedDates(k *Request) (r Range, within reporting.Range, ok bool) {
 	days := int(until.Sub(from) / day)
 	switch {
 	case len(mistakes) > 0:
-	case days < 1: // without one of the dates, the other one is in the future
-		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not in the future."}}
+	case from.After(k.Now):
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "These dates are in the future."}}
 	case days > maxDays:
 		mistakes = []Notice{{Kind: "warn", Code: "date", Text: fmt.Sprintf("Choose at most %d days.", maxDays)}}
 	}
 	if len(mistakes) > 0 {
-		k.Notices = append(k.Notices, mistakes...)
-		return r, within, false
+		return r, within, mistakes, false
 	}
 	if until.After(k.Now) && from.Before(k.Now) {
 		until = k.Now
@@ -105,14 +104,14 @@ func selectedDates(k *Request) (r Range, within reporting.Range, ok bool) {
 	if days == 1 {
 		r.words, r.step, r.layout, r.head = "on "+from.Format("2 January 2006"), time.Hour, "15:04", "Hour (UTC)"
 	}
-	return r, reporting.Range{From: from, Until: until, Step: r.step}, true
+	return r, reporting.Range{From: from, Until: until, Step: r.step}, nil, true
 }
 
 // SelectedRange returns the range that the query selects by name or by dates, its times, and the controls that select
 // another one. path is the address of the page without these parameters. It ends with "?" or "&".
 func SelectedRange(k *Request, path string) (r Range, within reporting.Range, period ui.Period) {
 	q := k.R.URL.Query()
-	r, within, dated := selectedDates(k)
+	r, within, mistakes, dated := selectedDates(k)
 	if !dated {
 		i := slices.IndexFunc(ranges, func(named Range) bool { return named.name == q.Get("range") })
 		if i < 0 {
@@ -120,6 +119,10 @@ func SelectedRange(k *Request, path string) (r Range, within reporting.Range, pe
 		}
 		r = ranges[i]
 		within = reporting.LastSteps(k.Now, r.step, r.steps)
+	}
+	for _, m := range mistakes {
+		m.Text += " This page shows the requests " + r.words + "."
+		k.Notices = append(k.Notices, m)
 	}
 	for _, choice := range ranges {
 		period.Ranges = append(period.Ranges,

@@ -16,28 +16,35 @@ type PriceChange struct {
 	Cell pricingrules.Cell
 }
 
-// PriceHistory returns the versions that changed the rate card's price of a lead, newest first. It covers the newest
-// versions. The last of them is included even if it did not change the price. The result more reports whether there are
-// older versions. Errors are those of Explain.
-func (s *Service) PriceHistory(ctx context.Context, lead Lead) (changes []PriceChange, more bool, err error) {
-	versions, more, err := s.Versions(ctx, 0, HistoryVersions)
-	if err != nil {
-		return nil, false, err
+// PriceHistory is a part of the history of a lead's price.
+type PriceHistory struct {
+	Changes        []PriceChange // newest first
+	Newest, Oldest int           // the versions that this part covers
+	More           bool          // there are older versions, so the oldest change can be older than its version
+}
+
+// PriceHistory returns the versions that changed the rate card's price of a lead. It covers the newest versions before
+// the given one, or the newest of all if before is 0. Errors are those of Explain.
+func (s *Service) PriceHistory(ctx context.Context, lead Lead, before int) (h PriceHistory, err error) {
+	versions, more, err := s.Versions(ctx, before, HistoryVersions)
+	if err != nil || len(versions) == 0 {
+		return h, err
 	}
+	h.Newest, h.Oldest, h.More = versions[0].Version, versions[len(versions)-1].Version, more
 	for _, card := range versions {
 		compiled, err := s.ExamineCard(ctx, card)
 		if err != nil {
-			return nil, false, err
+			return h, err
 		}
 		e, err := Explain(compiled, lead, pricingrules.PartnerPricing{})
 		if err != nil {
-			return nil, false, err
+			return h, err
 		}
-		if last := len(changes) - 1; last >= 0 && changes[last].Cell == e.Cell {
-			changes[last].Card = card // an older version already had this price
+		if last := len(h.Changes) - 1; last >= 0 && h.Changes[last].Cell == e.Cell {
+			h.Changes[last].Card = card // an older version already had this price
 			continue
 		}
-		changes = append(changes, PriceChange{Card: card, Cell: e.Cell})
+		h.Changes = append(h.Changes, PriceChange{Card: card, Cell: e.Cell})
 	}
-	return changes, more, nil
+	return h, nil
 }

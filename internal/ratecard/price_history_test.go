@@ -20,22 +20,29 @@ func TestPriceHistory(t *testing.T) {
 	}
 	cards = append(cards, everywhere(1000, french(1200)), everywhere(1100, french(1200)), everywhere(1000, french(1200)))
 	w := newRateCards(t, cards...)
-	for country, want := range map[string]string{
-		"GB": "[13 10.00 GBP 12 11.00 GBP 2 10.00 GBP]",
-		"FR": "[11 12.00 EUR 2 10.00 EUR]",
+	for _, c := range []struct {
+		country string
+		before  int
+		want    string
+	}{
+		{"GB", 0, "2–13 true [13 10.00 GBP 12 11.00 GBP 2 10.00 GBP]"},
+		{"FR", 0, "2–13 true [11 12.00 EUR 2 10.00 EUR]"},
+		{"GB", 13, "1–12 false [12 11.00 GBP 2 10.00 GBP 1 9.00 GBP]"},
+		{"GB", 2, "1–1 false [1 9.00 GBP]"},
+		{"GB", 1, "0–0 false []"},
 	} {
-		changes, more, err := w.PriceHistory(t.Context(), ratecard.Lead{Industry: "plumber", Country: country})
-		if err != nil || !more {
-			t.Fatalf("%s: more %t (%v), want true, because version 1 is too old", country, more, err)
+		h, err := w.PriceHistory(t.Context(), ratecard.Lead{Industry: "plumber", Country: c.country}, c.before)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var got []any
-		for _, c := range changes {
-			got = append(got, c.Card.Version, c.Cell)
+		changes := []any{}
+		for _, change := range h.Changes {
+			changes = append(changes, change.Card.Version, change.Cell)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: got %v, want %s", country, got, want)
+		if got := fmt.Sprintf("%d–%d %t %v", h.Oldest, h.Newest, h.More, changes); got != c.want {
+			t.Errorf("%s before version %d: got %s, want %s", c.country, c.before, got, c.want)
 		}
 	}
-	_, _, err := w.PriceHistory(t.Context(), ratecard.Lead{Industry: "plummer", Country: "GB"})
+	_, err := w.PriceHistory(t.Context(), ratecard.Lead{Industry: "plummer", Country: "GB"}, 0)
 	rejected(t, err, apperr.Invalid, "industry")
 }

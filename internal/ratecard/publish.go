@@ -1,7 +1,6 @@
 package ratecard
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -141,7 +140,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	if current.Version != card.BasedOn {
 		return apperr.New(apperr.Conflict, "superseded", fmt.Sprintf(
 			"%[2]s published version %[1]d (%[3]s), but this draft is based on version %[4]d. Nothing was published. Review the new version, then update the draft.",
-			current.Version, cmp.Or(current.Submitter, current.Author), noteText(current.Note), card.BasedOn))
+			current.Version, current.Publisher(), noteText(current.Note), card.BasedOn))
 	}
 	scheduled, found, err := scheduledDraft(tx)
 	if err != nil {

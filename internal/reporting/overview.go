@@ -29,9 +29,18 @@ func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	return Range{From: first, Until: now, Step: step}
 }
 
-// Before returns the range of equal length that ends where the range begins.
+// Before returns the same hours of the days before, or the hour before if the range is not longer than an hour. A range
+// that ends now is so compared with one that ended at the same time of day.
 func (r Range) Before() Range {
-	return Range{From: r.From.Add(r.From.Sub(r.Until)), Until: r.From, Step: r.Step}
+	unit := 24 * time.Hour
+	if r.Until.Sub(r.From) <= time.Hour {
+		unit = time.Hour
+	}
+	shift := unit
+	for r.Until.Add(-shift).After(r.From) {
+		shift += unit
+	}
+	return Range{From: r.From.Add(-shift), Until: r.Until.Add(-shift), Step: r.Step}
 }
 
 func (r Range) steps() (all []Step) {

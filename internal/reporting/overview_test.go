@@ -15,6 +15,24 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
+func TestRangeBefore(t *testing.T) {
+	t.Parallel()
+	at := func(day, hour int) time.Time { return time.Date(2026, 3, day, hour, 0, 0, 0, time.UTC) }
+	for name, c := range map[string]struct{ from, until, wantFrom, wantUntil time.Time }{
+		"an hour":                      {at(9, 10), at(9, 11), at(9, 9), at(9, 10)},
+		"two hours":                    {at(9, 10), at(9, 12), at(8, 10), at(8, 12)},
+		"today until now":              {at(9, 0), at(9, 7), at(8, 0), at(8, 7)},
+		"a day":                        {at(9, 0), at(10, 0), at(8, 0), at(9, 0)},
+		"yesterday and today":          {at(8, 0), at(9, 7), at(6, 0), at(7, 7)},
+		"a week that ends in the hour": {at(9, 6), at(16, 5), at(2, 6), at(9, 5)},
+	} {
+		got := reporting.Range{From: c.from, Until: c.until, Step: time.Hour}.Before()
+		if got.From != c.wantFrom || got.Until != c.wantUntil || got.Step != time.Hour {
+			t.Errorf("%s: got %s to %s", name, got.From, got.Until)
+		}
+	}
+}
+
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
@@ -53,7 +71,7 @@ func TestFigures(t *testing.T) {
 	entry(mine, now.Add(-4*time.Hour), "GBP", 1)
 
 	minute := now.Truncate(time.Minute)
-	before := reporting.Range{From: minute.Add(-2 * time.Hour), Until: minute, Step: time.Hour}.Before()
+	before := reporting.Range{From: minute.Add(-4 * time.Hour), Until: minute.Add(-2 * time.Hour), Step: time.Hour}
 	for end, want := range map[time.Duration]*reporting.Totals{
 		0:                {Posts: 1000, Delivered: 1000},
 		-2 * time.Minute: nil, // begins before the first count

@@ -62,7 +62,15 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	p.Submit(`form[action$="/update"] button`)
 	check(p, "draft-kept")
 	expectOnlyStatusErrors(t, p)
-	approveWithoutScript(t, h, chromium, sent)
+	approveWithoutScript(t, h, chromium, sent, func() {
+		p.Open(h.URL + "/pricing")
+		check(p, "pricing-scheduled")
+		p.Submit(`a[href$="/rollback"]`)
+		if !has(p, "[data-withdraws]") {
+			t.Error(p.Text("main"))
+		}
+		check(p, "rollback-scheduled")
+	})
 	checkLongNames(t, h, p, pages)
 	expectOnlyStatusErrors(t, p)
 }
@@ -81,8 +89,8 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 }
 
 // approveWithoutScript approves a draft as another user, withdraws it, and submits it again. Scripts are
-// turned off.
-func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
+// turned off. It calls scheduled after the approval.
+func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard, scheduled func()) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(h, p, "colleague@example.com")
@@ -93,6 +101,7 @@ func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.
 	if !has(p, "main [data-state=scheduled]") {
 		t.Error(p.Text("main"))
 	}
+	scheduled()
 	p.Submit(`form[action$="/take-back"] button`)
 	if !has(p, "main [data-state=draft]") || !has(p, "form[action$='/publish'][data-approval]") {
 		t.Error(p.Text("main"))
