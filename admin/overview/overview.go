@@ -227,7 +227,8 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 			before = fmt.Sprintf("The daily average of the 7 days before was %.1f.", float64(r.RejectedBefore)/7)
 		}
 		all = append(all, ui.AttentionItem{
-			Text:   r.Name + ": " + ui.Number(r.Rejected) + " of " + web.CountText(r.Posts, false, "post", "posts") + " rejected",
+			Text: fmt.Sprintf("%s: %s of %s rejected", r.Name, ui.Number(r.Rejected),
+				web.CountText(r.Posts, false, "post", "posts")),
 			URL:    web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
 			Detail: "In the last 24 hours. " + before,
 		})

@@ -116,7 +116,8 @@ func TestOverviewByDates(t *testing.T) {
 	first, second, third := date(10), date(9), date(8)
 	tile := regexp.MustCompile(`(?s)data-tile="leads".*?tile-value">(.*?)<(?:.*?Previous period: ([\d,]+))?`)
 	yesterday, today, tomorrow := date(1), date(0), date(-1)
-	h.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $2, $2, 'post', 'delivered', 7, '{}'), ($3, $2, $2, $2, 'post', 'delivered', 9, '{}')`,
+	h.Exec(t, `INSERT INTO traffic_minutes VALUES
+			($1, $2, $2, $2, 'post', 'delivered', 7, '{}'), ($3, $2, $2, $2, 'post', 'delivered', 9, '{}')`,
 		h.Time.Now().Truncate(24*time.Hour).AddDate(0, 0, -1), partner, h.Time.Now().Truncate(24*time.Hour).Add(-time.Minute))
 	for query, want := range map[string]string{
 		"from=" + second + "&to=" + second:   "50 40",

@@ -300,7 +300,8 @@ func TestPriceHistoryOfALead(t *testing.T) {
 	if versions, _ := show("industry=plumber&history=1"); len(versions) > 0 {
 		t.Errorf("before the first version: got %v", versions)
 	}
-	for _, query := range []string{"history=x", "history=-1", "history=99999999999", "history=show&draft=" + id.Format(id.RateCard, draft.ID)} {
+	ofDraft := "history=show&draft=" + id.Format(id.RateCard, draft.ID)
+	for _, query := range []string{"history=x", "history=-1", "history=99999999999", ofDraft} {
 		if versions, _ := show("industry=plumber&" + query); !slices.Equal(versions, first) {
 			t.Errorf("%s: got %v, want those of the newest versions", query, versions)
 		}

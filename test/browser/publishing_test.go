@@ -90,7 +90,9 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 
 // approveWithoutScript approves a draft as another user, withdraws it, and submits it again. Scripts are
 // turned off. It calls scheduled after the approval.
-func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard, scheduled func()) {
+func approveWithoutScript(
+	t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard, scheduled func(),
+) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(h, p, "colleague@example.com")
