@@ -39,8 +39,8 @@ type RateCard struct {
 	RowVersion  int `gorm:"default:1"`
 }
 
-// Publisher returns the name of the user who published the card or submitted it for approval. Before that, it is the
-// author.
+// Publisher returns the name of the user who published the card or submitted it for approval. Before that, it returns
+// the author.
 func (c RateCard) Publisher() string { return cmp.Or(c.Submitter, c.Author) }
 
 // RateCardEdit is one edit of a draft. Patch contains the data that is needed to undo the edit.

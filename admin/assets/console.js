@@ -251,7 +251,7 @@
   const addLine = (picker) => {
     const choices = [...picker.querySelectorAll("select")], field = byId(picker.dataset.addsTo);
     const line = choices.map((choice) => choice.value).filter(Boolean).join(", ");
-    if (!line) return picker.dataset.empty;
+    if (!line) return picker.dataset.nothing;
     for (const choice of choices) choice.value = "";
     const lines = field.value.split("\n").map((text) => text.trim()).filter(Boolean);
     if (lines.includes(line)) return `Already in the list: ${line}`;

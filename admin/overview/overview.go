@@ -22,7 +22,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	v := view.View{Shell: k.Shell("Overview"), Period: period}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, within)
 	var before *reporting.Totals
-	previous := within.Before()
+	previous := within.Previous()
 	if err == nil {
 		before, err = h.Reporting.Totals(k.R.Context(), k.Scope, previous)
 	}
@@ -43,7 +43,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	}
 	v.Tiles = tiles(f, before)
 	if before != nil {
-		v.Previous = web.Minute(previous.From) + " to " + web.Minute(previous.Until)
+		v.Previous = previous.From.Format("2006-01-02 15:04") + " to " + web.Minute(previous.Until)
 	}
 	for _, rejection := range f.Rejections {
 		bar := ui.Bar{Label: web.RejectionLabel(rejection), Count: rejection.Count}
@@ -224,7 +224,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	for _, r := range rejected {
 		before := "None were rejected in the 7 days before."
 		if r.RejectedBefore > 0 {
-			before = fmt.Sprintf("The daily average of the 7 days before was %.1f.", float64(r.RejectedBefore)/7)
+			before = fmt.Sprintf("In the 7 days before, an average of %.1f a day were rejected.", float64(r.RejectedBefore)/7)
 		}
 		all = append(all, ui.AttentionItem{
 			Text: fmt.Sprintf("%s: %s of %s rejected", r.Name, ui.Number(r.Rejected),
@@ -278,8 +278,8 @@ func tiles(f reporting.Figures, before *reporting.Totals) []ui.StatTile {
 		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)},
 	}
 	if before != nil {
-		all[0].Before, all[1].Before = ui.Number(before.Pings), web.Share(before.Priced, before.Pings)
-		all[2].Before, all[3].Before = ui.Number(before.Posts), ui.Number(before.Delivered)
+		all[0].Previous, all[1].Previous = ui.Number(before.Pings), web.Share(before.Priced, before.Pings)
+		all[2].Previous, all[3].Previous = ui.Number(before.Posts), ui.Number(before.Delivered)
 	}
 	return all
 }

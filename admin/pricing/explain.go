@@ -29,14 +29,15 @@ type explained struct {
 func (h *Handlers) explainPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	v := view.ExplainView{
-		Shell:     k.Shell("Price a lead", allPricing),
-		Industry:  web.Short(q.Get("industry")),
-		Country:   web.Short(q.Get("country")),
-		Urgency:   web.Short(q.Get("urgency")),
-		Partner:   web.Short(q.Get("partner")),
-		Version:   web.Short(q.Get("version")),
-		Draft:     web.Short(q.Get("draft")),
-		Urgencies: urgencyOptions(),
+		Shell:       k.Shell("Price a lead", allPricing),
+		Industry:    web.Short(q.Get("industry")),
+		Country:     web.Short(q.Get("country")),
+		Urgency:     web.Short(q.Get("urgency")),
+		Partner:     web.Short(q.Get("partner")),
+		Version:     web.Short(q.Get("version")),
+		Draft:       web.Short(q.Get("draft")),
+		Urgencies:   urgencyOptions(),
+		ShowHistory: q.Get("history") != "",
 	}
 	for _, industry := range h.Prices.Taxonomy().Industries() {
 		v.Industries = append(v.Industries, industry.Slug)
@@ -155,17 +156,24 @@ func (h *Handlers) explainHistory(k *web.Request, v *view.ExplainView, lead rate
 		v.HistoryURL = historyURL("show")
 		return nil
 	}
-	before, _ := strconv.ParseInt(part, 10, 32) // 0 for the newest versions
+	before, err := strconv.ParseInt(part, 10, 32)
+	if err != nil {
+		before = 0 // the newest versions
+	}
 	history, err := h.Prices.PriceHistory(k.R.Context(), lead, int(before))
 	if err != nil {
 		return err
 	}
-	v.ShowHistory = true
-	if history.Newest > 0 {
-		v.HistoryPager.Count = fmt.Sprintf("Versions %d to %d", history.Oldest, history.Newest)
+	v.HistoryPager.Count = fmt.Sprintf("Covers versions %d to %d", history.Oldest, history.Newest)
+	if history.Oldest == history.Newest {
+		v.HistoryPager.Count = "Covers " + strings.ToLower(web.VersionName(history.Oldest))
 	}
 	if before > 0 {
-		v.HistoryPager.Newer = historyURL("show")
+		newer, err := h.newerVersions(k, int(before), ratecard.HistoryVersions)
+		if err != nil {
+			return err
+		}
+		v.HistoryPager.Newer = historyURL(cmp.Or(newer, "show"))
 	}
 	if history.More {
 		v.HistoryPager.Older = historyURL(strconv.Itoa(history.Oldest))

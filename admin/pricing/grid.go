@@ -168,8 +168,9 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	if k.May(web.WritePricing) {
 		v.NewURL = "/pricing/drafts/new"
 	}
-	if before := live.Version - 1; before > 0 && k.May(web.PublishPricing) {
-		v.RollBack = rollBackTo(before)
+	copied := live.CopiedFrom > 0 // the version may itself be a rollback, away from the one before it
+	if before := live.Version - 1; before > 0 && !copied && k.May(web.PublishPricing) {
+		v.RollBack = rollBackLink(before)
 	}
 	for _, d := range drafts {
 		v.Drafts = append(v.Drafts, view.DraftRow{

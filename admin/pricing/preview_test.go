@@ -222,6 +222,18 @@ func TestVersionHistory(t *testing.T) {
 	if got := len(regexp.MustCompile(`href="/pricing/versions/\d+"`).FindAllString(list.Body, -1)); got != 3 {
 		t.Errorf("got %d versions, want 3", got)
 	}
+	draft := d.AddDraft(t, "By two users", admintest.PlumbersIn("FR", money.EUR, 5000))
+	colleague := d.Options.Prices.By(testkit.Actor(t, d.Database, "colleague@example.com"))
+	if _, err := colleague.Publish(t.Context(), draft.ID, 2, "By two users", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/pricing/versions", "/pricing/versions/4"} {
+		d.Get(t, path).Expect(t, path, http.StatusOK, "colleague@example.com", "pricing_manager@example.com")
+	}
+	d.Get(t, "/pricing").Expect(t, "the current version", http.StatusOK, ">colleague@example.com", "/versions/3/rollback")
+	if p := d.SignedInAs(t, models.AccountManager).Get(t, "/pricing"); strings.Contains(p.Body, "/rollback") {
+		t.Error("as an account manager: got the button that rolls back")
+	}
 }
 
 func TestCompareVersions(t *testing.T) {
@@ -292,6 +304,16 @@ func TestPriceHistoryOfALead(t *testing.T) {
 	if !slices.Contains(page.Values("href"), older) || !strings.Contains(page.Body, `name="history" value="show"`) {
 		t.Errorf("got no link to %s, or a form that hides the history: %v", older, page.Values("href"))
 	}
+	older = "/pricing/explain?country=GB&history=3&industry=plumber#history"
+	if _, page := show("industry=plumber&history=15"); !slices.Contains(page.Values("href"), older) {
+		t.Errorf("got no link to the oldest part: %v", page.Values("href"))
+	}
+	newer := "/pricing/explain?country=GB&history=15&industry=plumber#history"
+	if _, page := show("industry=plumber&history=3"); !slices.Contains(page.Values("href"), newer) {
+		t.Errorf("the oldest part: got no link to %s: %v", newer, page.Values("href"))
+	}
+	d.Get(t, at+"industry=plummer&history=show").Expect(t, "a typing error", http.StatusUnprocessableEntity,
+		`name="history" value="show"`)
 	rest, page := show("industry=plumber&history=13")
 	if want := []string{"12", "8", "4", "3", "2", "1"}; !slices.Equal(rest, want) ||
 		strings.Contains(page.Body, "or an earlier version") {

@@ -91,7 +91,7 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 	changes := comparison(old, now)
 	return &view.PublishRace{
 		Version:    h.versionLink(k, live),
-		Author:     live.Publisher(),
+		Publisher:  live.Publisher(),
 		Note:       live.Note,
 		Since:      web.TimeOf(live.EffectiveAt),
 		Changed:    int64(len(changes)),

@@ -13,8 +13,8 @@ import (
 
 func rollBackURL(version int) string { return web.VersionURL(version) + "/rollback" }
 
-// rollBackTo links to the page that rolls back to the given version.
-func rollBackTo(version int) ui.Link {
+// rollBackLink links to the page that rolls back to the given version.
+func rollBackLink(version int) ui.Link {
 	return ui.Link{Label: fmt.Sprintf("Roll back to version %d", version), URL: rollBackURL(version)}
 }
 
@@ -23,7 +23,7 @@ func (h *Handlers) rollBackPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showRollBack(k, http.StatusOK, card, view.RollBackView{Note: rollBackTo(card.Version).Label})
+	return h.showRollBack(k, http.StatusOK, card, view.RollBackView{Note: rollBackLink(card.Version).Label})
 }
 
 // showRollBack shows the changes that a rollback to the given version makes, with the form that confirms it.
@@ -43,7 +43,7 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 	if err != nil {
 		return err
 	}
-	v.Shell = k.Shell(rollBackTo(card.Version).Label, allPricing, allVersions, h.versionLink(k, card))
+	v.Shell = k.Shell(rollBackLink(card.Version).Label, allPricing, allVersions, h.versionLink(k, card))
 	v.SameRules = now.SameRules(old)
 	v.URL, v.Current = web.VersionURL(card.Version), live.Version
 	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), web.StepUp(k)

@@ -58,7 +58,7 @@ func (h *Handlers) versionPage(k *web.Request) error {
 		case card.State == models.RateCardSuperseded:
 			v.RollBack = ui.Link{Label: "Roll back to this version", URL: rollBackURL(card.Version)}
 		case v.Before.URL != "":
-			v.RollBack = rollBackTo(card.Version - 1)
+			v.RollBack = rollBackLink(card.Version - 1)
 		}
 	}
 	if err := h.versionAudit(k, &v); err != nil {

@@ -19,6 +19,15 @@ const (
 
 var allVersions = ui.Link{Label: "Version history", URL: "/pricing/versions"}
 
+// newerVersions returns the version that ends the next newer page, or "" if that is the page with the newest versions.
+func (h *Handlers) newerVersions(k *web.Request, before, size int) (string, error) {
+	live, err := h.Prices.Current(k.R.Context())
+	if err != nil || before+size > live.Version {
+		return "", web.OrNotFound(err)
+	}
+	return strconv.Itoa(before + size), nil
+}
+
 func (h *Handlers) versionsPage(k *web.Request) error {
 	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // an invalid number selects the first page
 	list, more, err := h.Prices.Versions(k.R.Context(), int(before), versionsPerPage)
@@ -48,7 +57,11 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 		v.A, v.B = strconv.Itoa(list[1].Version), strconv.Itoa(list[0].Version)
 	}
 	if before > 0 {
-		v.Pager.Newer = "/pricing/versions"
+		newer, err := h.newerVersions(k, int(before), versionsPerPage)
+		if err != nil {
+			return err
+		}
+		v.Pager.Newer = "/pricing/versions?before=" + newer
 	}
 	if more {
 		v.Pager.Older = fmt.Sprint("/pricing/versions?before=", list[len(list)-1].Version)

@@ -62,8 +62,8 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	switch {
 	case personal:
 		v.State = ui.SearchPersonal
-	case isLead(text) && !k.May(web.ReadLeads):
-		v.State = ui.SearchLeadID
+	case hasLeadPrefix(text) && !k.May(web.ReadLeads):
+		v.State = ui.SearchDenied
 	case strings.HasPrefix(text, quote.Prefix):
 		v.State = ui.SearchToken
 	case web.IsID(text):
@@ -83,8 +83,8 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	return k.Show(http.StatusNotFound, ui.Search(v))
 }
 
-// isLead reports whether a text is a leadId or a transactionId.
-func isLead(text string) bool {
+// hasLeadPrefix reports whether a text begins like a leadId or a transactionId.
+func hasLeadPrefix(text string) bool {
 	return strings.HasPrefix(strings.ToLower(text), string(id.Lead)) || strings.HasPrefix(text, quote.Prefix)
 }
 

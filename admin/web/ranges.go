@@ -80,7 +80,7 @@ func selectedDates(k *Request) (r Range, within reporting.Range, mistakes []Noti
 	switch {
 	case len(mistakes) > 0:
 	case from.After(k.Now):
-		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "These dates are in the future."}}
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter dates that are not in the future."}}
 	case days > maxDays:
 		mistakes = []Notice{{Kind: "warn", Code: "date", Text: fmt.Sprintf("Choose at most %d days.", maxDays)}}
 	}
@@ -121,7 +121,7 @@ func SelectedRange(k *Request, path string) (r Range, within reporting.Range, pe
 		within = reporting.LastSteps(k.Now, r.step, r.steps)
 	}
 	for _, m := range mistakes {
-		m.Text += " This page shows the requests " + r.words + "."
+		m.Text += " This page shows " + strings.TrimPrefix(r.words, "in ") + " instead."
 		k.Notices = append(k.Notices, m)
 	}
 	for _, choice := range ranges {

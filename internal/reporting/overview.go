@@ -29,18 +29,19 @@ func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	return Range{From: first, Until: now, Step: step}
 }
 
-// Before returns the same hours of the days before, or the hour before if the range is not longer than an hour. A range
-// that ends now is so compared with one that ended at the same time of day.
-func (r Range) Before() Range {
+// Previous returns the range to compare with: the same times of the days before, or the hour before if the steps are
+// minutes. This way, a range that ends now is compared with one that ended at the same time of day. The result ends at a
+// whole minute.
+func (r Range) Previous() Range {
 	unit := 24 * time.Hour
-	if r.Until.Sub(r.From) <= time.Hour {
+	if r.Step < time.Hour {
 		unit = time.Hour
 	}
 	shift := unit
 	for r.Until.Add(-shift).After(r.From) {
 		shift += unit
 	}
-	return Range{From: r.From.Add(-shift), Until: r.Until.Add(-shift), Step: r.Step}
+	return Range{From: r.From.Add(-shift), Until: r.Until.Add(-shift).Truncate(time.Minute), Step: r.Step}
 }
 
 func (r Range) steps() (all []Step) {

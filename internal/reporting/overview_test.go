@@ -15,19 +15,25 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-func TestRangeBefore(t *testing.T) {
+func TestPreviousRange(t *testing.T) {
 	t.Parallel()
-	at := func(day, hour int) time.Time { return time.Date(2026, 3, day, hour, 0, 0, 0, time.UTC) }
-	for name, c := range map[string]struct{ from, until, wantFrom, wantUntil time.Time }{
-		"an hour":                      {at(9, 10), at(9, 11), at(9, 9), at(9, 10)},
-		"two hours":                    {at(9, 10), at(9, 12), at(8, 10), at(8, 12)},
-		"today until now":              {at(9, 0), at(9, 7), at(8, 0), at(8, 7)},
-		"a day":                        {at(9, 0), at(10, 0), at(8, 0), at(9, 0)},
-		"yesterday and today":          {at(8, 0), at(9, 7), at(6, 0), at(7, 7)},
-		"a week that ends in the hour": {at(9, 6), at(16, 5), at(2, 6), at(9, 5)},
+	at := func(day, hour, minute int) time.Time { return time.Date(2026, 3, day, hour, minute, 0, 0, time.UTC) }
+	for name, c := range map[string]struct {
+		from, until         time.Time
+		step                time.Duration
+		wantFrom, wantUntil time.Time
+	}{
+		"an hour":                      {at(9, 10, 1), at(9, 11, 0), time.Minute, at(9, 9, 1), at(9, 10, 0)},
+		"two hours":                    {at(9, 10, 0), at(9, 12, 0), time.Hour, at(8, 10, 0), at(8, 12, 0)},
+		"today, just after midnight":   {at(9, 0, 0), at(9, 0, 30), time.Hour, at(8, 0, 0), at(8, 0, 30)},
+		"today until now":              {at(9, 0, 0), at(9, 7, 0), time.Hour, at(8, 0, 0), at(8, 7, 0)},
+		"a day":                        {at(9, 0, 0), at(10, 0, 0), time.Hour, at(8, 0, 0), at(9, 0, 0)},
+		"yesterday and today":          {at(8, 0, 0), at(9, 7, 0), time.Hour, at(6, 0, 0), at(7, 7, 0)},
+		"a week that ends in the hour": {at(9, 6, 0), at(16, 5, 0), 6 * time.Hour, at(2, 6, 0), at(9, 5, 0)},
+		"until a part of a minute":     {at(9, 0, 0), at(9, 7, 0).Add(50 * time.Second), time.Hour, at(8, 0, 0), at(8, 7, 0)},
 	} {
-		got := reporting.Range{From: c.from, Until: c.until, Step: time.Hour}.Before()
-		if got.From != c.wantFrom || got.Until != c.wantUntil || got.Step != time.Hour {
+		got := reporting.Range{From: c.from, Until: c.until, Step: c.step}.Previous()
+		if got.From != c.wantFrom || got.Until != c.wantUntil || got.Step != c.step {
 			t.Errorf("%s: got %s to %s", name, got.From, got.Until)
 		}
 	}

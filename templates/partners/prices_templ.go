@@ -859,7 +859,7 @@ func exclusionPicker(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "\" data-empty=\"Choose an industry, a category or a country.\"><div class=\"field field-search\"><label for=\"exclusion-industry\">Industry or category</label> <select class=\"input\" id=\"exclusion-industry\"><option value=\"\">Any</option> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "\" data-nothing=\"Choose an industry, a category or a country.\"><div class=\"field field-search\"><label for=\"exclusion-industry\">Industry or category</label> <select class=\"input\" id=\"exclusion-industry\"><option value=\"\">Any</option> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -980,7 +980,7 @@ func exclusionPicker(v PartnerPricesView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</select></div><div class=\"buttons\"><button class=\"button\" type=\"button\" data-adds>Add exclusion</button></div><p class=\"hint\" role=\"status\"></p></div><details data-taxonomy><summary>Categories and their industries</summary><dl class=\"pairs mt-2\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</select></div><div class=\"buttons\"><button class=\"button\" type=\"button\" data-adds>Add exclusion</button></div><p class=\"hint\" role=\"status\">Saving also adds what is selected here.</p></div><details data-taxonomy><summary>Categories and their industries</summary><dl class=\"pairs mt-2\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -29,7 +29,7 @@ type ExplainView struct {
 	Result                                              *ratecard.Explanation
 	Steps                                               []ui.ExplainStep // how Result was calculated
 	HistoryURL                                          string           // shows the price history; "" if it is shown
-	ShowHistory                                         bool
+	ShowHistory                                         bool             // once there is a result
 	History                                             []PriceChangeRow // newest first
 	HistoryPager                                        ui.Pager
 	Errors                                              ui.Errors

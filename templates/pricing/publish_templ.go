@@ -35,7 +35,7 @@ type PublishView struct {
 // PublishRace is a version that was published after the draft was created.
 type PublishRace struct {
 	Version          ui.Link
-	Author, Note     string
+	Publisher, Note  string
 	Since            time.Time
 	Changed          int64
 	Rows             []CompareRow // the first changes
@@ -415,9 +415,9 @@ func publishRace(v PublishView) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(v.Race.Author)
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(v.Race.Publisher)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/publish.templ`, Line: 94, Col: 19}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/publish.templ`, Line: 94, Col: 22}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {

@@ -946,7 +946,7 @@ func BarChart(id, title, summary, nameHead, countHead string, bars []Bar) templ.
 // StatTile is a number with a label. If URL is not empty, it links to the details behind the number.
 type StatTile struct {
 	Name, Label, Value, Note, URL string // Name is for tests: "pings"
-	Before                        string // the same number for the period before, or ""
+	Previous                      string // the same number for the previous period, or ""
 }
 
 // Tiles renders tiles side by side.
@@ -1131,15 +1131,15 @@ func tileContent(t StatTile) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if t.Before != "" {
+		if t.Previous != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<span class=\"tile-note\">Previous period: ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var60 string
-			templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(t.Before)
+			templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinStringErrs(t.Previous)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/chart.templ`, Line: 207, Col: 53}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/chart.templ`, Line: 207, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var60))
 			if templ_7745c5c3_Err != nil {

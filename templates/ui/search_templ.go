@@ -14,7 +14,7 @@ type SearchState string
 const (
 	SearchNone     SearchState = ""         // there was no search, or there are results
 	SearchID       SearchState = "id"       // no object has the ID
-	SearchLeadID   SearchState = "lead-id"  // an ID of a lead or a quote, but the user may not view leads
+	SearchDenied   SearchState = "denied"   // an ID of a lead or a quote, but the user may not view leads
 	SearchToken    SearchState = "token"    // the transactionId contains no quote that the user may see
 	SearchName     SearchState = "name"     // no name matches
 	SearchPersonal SearchState = "personal" // an email address or a phone number, but the user may not search for leads
@@ -105,15 +105,15 @@ func Search(v SearchView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case SearchLeadID:
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-3 wrap-anywhere\">Your roles do not allow you to view leads. Ask an account manager to search for <code>")
+			case SearchDenied:
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"mb-3 wrap-anywhere\">Your roles do not allow you to view leads. Ask a colleague who can, such as an account manager, to search for <code>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(v.Query)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/search.templ`, Line: 38, Col: 130}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/search.templ`, Line: 38, Col: 160}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {

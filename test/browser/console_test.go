@@ -226,7 +226,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	pricing.Type("#exclusion-country", "Germany")
 	pricing.Click("[data-adds]")
 	pricing.Click("[data-adds]") // nothing is chosen
-	pricing.Wait(`document.querySelector("[data-empty] [role=status]").textContent === document.querySelector("[data-empty]").dataset.empty`)
+	pricing.Wait(`document.querySelector("[data-nothing] [role=status]").textContent.startsWith("Choose ")`)
 	pricing.Type("#exclusion-industry", "roofer")
 	pricing.Type("#exclusion-country", "Germany")
 	pricing.Click("[data-adds]") // the exclusion is already in the list

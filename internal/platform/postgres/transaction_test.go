@@ -51,8 +51,8 @@ func TestTransactionRunsAgainAfterDeadlock(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := attempts.Load(); got != 3 {
-		t.Errorf("got %d attempts, want 3", got)
+	if got := attempts.Load(); got < 3 { // more if the transaction that runs again is faster than the one that waits
+		t.Errorf("got %d attempts, want at least 3", got)
 	}
 	if got := testkit.Value[string](t, d, `SELECT string_agg(n::text, ',' ORDER BY id) FROM counters`); got != "2,2" {
 		t.Errorf("got counters %s, want 2,2", got)
