@@ -90,7 +90,7 @@ func documented() docs.Settings {
 }
 
 func newPlatform(t testing.TB) *testkit.Platform {
-	return testkit.NewPlatform(t, testkit.NewDatabase(t))
+	return testkit.NewPlatform(t)
 }
 
 // send sends a POST without a signature.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -80,36 +81,50 @@ const RevealsPerDay = 5
 // LookupsPerDay is for how many email addresses and phone numbers a user may search per day.
 const LookupsPerDay = 100
 
+var consoleDatabase = testkit.Prepared[map[models.Role]models.Staff]{Fill: fillConsole}
+
+// fillConsole adds a user for each role, the keys, and the prices that are included in pingpost.
+func fillConsole(t testing.TB, d *testkit.Database) map[models.Role]models.Staff {
+	t.Helper()
+	at, keys := clock.NewManual(testkit.StartTime()), testkit.PlatformKeys(t, 1)
+	people := map[models.Role]models.Staff{}
+	service := staff.NewService(d.DB, keys, at, staff.Settings{PasswordCost: testkit.CheapPasswords()})
+	for _, role := range models.Roles {
+		people[role] = addStaff(t, service, string(role)+"@example.com", models.StaffRole{Role: role})
+	}
+	testkit.RegisterKeys(t, d, testkit.LocalWrappers(t))
+	if err := evidence.NewKeys(d.DB, keys, at).Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	prices, err := ratecard.NewService(d.DB, at)
+	if err == nil {
+		_, err = prices.PublishShipped(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return people
+}
+
 // NewConsole starts a console.
 func NewConsole(t *testing.T, k Setup) *Console {
 	t.Helper()
 	if k.Environment == "" {
 		k.Environment = "development"
 	}
-	h := &Console{
-		Database: testkit.NewDatabase(t),
-		Time:     clock.NewManual(testkit.StartTime()),
-		People:   map[models.Role]models.Staff{},
-	}
-	testkit.RegisterKeys(t, h.Database, testkit.LocalWrappers(t))
+	h := &Console{Time: clock.NewManual(testkit.StartTime())}
+	var people map[models.Role]models.Staff
+	h.Database, people = consoleDatabase.Copy(t)
+	h.People = maps.Clone(people)
 	keys := testkit.PlatformKeys(t, 1)
 	h.StaffService = staff.NewService(h.DB, keys, h.Time, staff.Settings{
 		SecondFactor: k.SecondFactor, Idle: 30 * time.Minute, Lifetime: 12 * time.Hour,
 		PasswordCost: testkit.CheapPasswords(),
 	})
-	for _, role := range models.Roles {
-		h.People[role] = h.AddStaff(t, string(role)+"@example.com", models.StaffRole{Role: role})
-	}
 	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
 	signing := evidence.NewKeys(h.DB, keys, h.Time)
 	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
-	if err := signing.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	prices, err := ratecard.NewService(h.DB, h.Time)
-	if err == nil {
-		_, err = prices.PublishShipped(t.Context())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +237,13 @@ func (h *Console) Reload(t *testing.T) {
 // AddStaff adds an active user whose password is [Password].
 func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole) models.Staff {
 	t.Helper()
-	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewMember{
-		Email: email,
-		Name:  nameOf(email),
-		Roles: roles,
-	}, Password)
+	return addStaff(t, h.StaffService, email, roles...)
+}
+
+func addStaff(t testing.TB, service *staff.Service, email string, roles ...models.StaffRole) models.Staff {
+	t.Helper()
+	member := staff.NewMember{Email: email, Name: nameOf(email), Roles: roles}
+	p, err := service.Seed(t.Context(), audit.Operator, member, Password)
 	if err != nil {
 		t.Fatal(err)
 	}

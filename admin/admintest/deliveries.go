@@ -58,7 +58,7 @@ func newConsoleWithDeliveries(t *testing.T, s Setup) ConsoleWithDeliveries {
 	b := ConsoleWithDeliveries{
 		Console:  h,
 		Client:   h.SignedInAs(t, models.Finance),
-		Platform: testkit.NewPlatform(t, h.Database),
+		Platform: testkit.NewPlatformOn(t, h.Database),
 	}
 	b.in, b.Other = b.Platform.Intake(intake.Settings{DefaultMode: models.SigningRequired}), b.Platform.ReportOnly
 	h.RunJobs(t)

@@ -40,9 +40,6 @@ type ConsoleWithDraft struct {
 func NewConsoleWithPrices(t *testing.T, k Setup) ConsoleWithPrices {
 	t.Helper()
 	h := NewConsole(t, k)
-	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	return ConsoleWithPrices{h, h.SignedInAs(t, models.PricingManager)}
 }
 
@@ -50,9 +47,6 @@ func NewConsoleWithPrices(t *testing.T, k Setup) ConsoleWithPrices {
 func NewConsoleWithDraft(t *testing.T) ConsoleWithDraft {
 	t.Helper()
 	d := ConsoleWithDraft{Console: NewConsole(t, Setup{})}
-	if _, err := d.Options.Prices.PublishShipped(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	d.BeginDraft(t)
 	d.Client = d.SignedInAs(t, models.PricingManager)
 	return d

@@ -330,7 +330,7 @@ func TestStopComparison(t *testing.T) {
 	b := admintest.ConsoleWithDeliveries{
 		Console:  h,
 		Client:   h.SignedInAs(t, models.Finance),
-		Platform: testkit.NewPlatform(t, h.Database),
+		Platform: testkit.NewPlatformOn(t, h.Database),
 	}
 	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Post(t, at+"/compare", b.ColumnForm(t, at)).ExpectRedirect(t, at)

@@ -54,7 +54,7 @@ func newRig(t *testing.T) rig {
 
 func newRigWithoutKey(t *testing.T) rig {
 	t.Helper()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	p := testkit.NewPlatform(t)
 	r := rig{Platform: p, user: testkit.Actor(t, p.DB, "fay@example.com"), journal: t.TempDir()}
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
 	r.Service = evidence.NewService(evidence.Deps{

@@ -31,11 +31,13 @@ type node struct {
 	sees *pgx.Conn // a connection without a proxy, for checks
 }
 
-func newNode(t testing.TB) *node { return nodeOn(t, testkit.NewDatabase(t)) }
+func newNode(t testing.TB) *node { return nodeOf(t, testkit.NewPlatform(t)) }
 
-func nodeOn(t testing.TB, d *testkit.Database) *node {
+func nodeOn(t testing.TB, d *testkit.Database) *node { return nodeOf(t, testkit.NewPlatformOn(t, d)) }
+
+func nodeOf(t testing.TB, p *testkit.Platform) *node {
 	t.Helper()
-	n := &node{Platform: testkit.NewPlatform(t, d), sees: testkit.Connect(t, d.RootURL)}
+	n := &node{Platform: p, sees: testkit.Connect(t, p.DB.RootURL)}
 	n.in = n.Intake(settings())
 	return n
 }

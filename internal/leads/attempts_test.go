@@ -95,7 +95,7 @@ func expectStored(t *testing.T, p *testkit.Platform, a *attempt) {
 // forEachPair runs test for each pair of attempts, with a database behind a proxy.
 func forEachPair(t *testing.T, test func(*testing.T, *testkit.Platform, *testkit.Proxy, [2]*attempt)) {
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	for name, pair := range attemptPairs {
 		t.Run(name, func(t *testing.T) { test(t, p, proxy, pair(p)) })
 	}

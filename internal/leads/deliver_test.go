@@ -66,7 +66,7 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 
 func platform(t *testing.T) *testkit.Platform {
 	t.Helper()
-	return testkit.NewPlatform(t, testkit.NewDatabase(t))
+	return testkit.NewPlatform(t)
 }
 
 // stored returns the numbers of leads, consents, ledger entries and events, such as "1/1/1/1". It also
@@ -287,7 +287,7 @@ func TestSandboxLeadEarnsNothing(t *testing.T) {
 func TestLostAnswerIsReadBack(t *testing.T) {
 	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	d := delivery(p, p.Required)
 	proxy.DropResponse(string(d.Lead.AttemptID[:]), nil)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
@@ -302,7 +302,7 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 func TestDeliverWithoutDatabaseFails(t *testing.T) {
 	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	proxy.Down()
 	d := delivery(p, p.Required)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)

@@ -55,7 +55,7 @@ func frozen(t *testing.T) (p *testkit.Platform, freeze func(lead uuid.UUID)) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	thaw := make(chan struct{})
 	t.Cleanup(func() { close(thaw) })
-	return testkit.NewPlatform(t, db), func(lead uuid.UUID) {
+	return testkit.NewPlatformOn(t, db), func(lead uuid.UUID) {
 		proxy.DropResponse(string(lead[:]), func() { <-thaw })
 	}
 }

@@ -77,7 +77,7 @@ func TestKilledBackendStoresNothing(t *testing.T) {
 func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	first, second := delivery(p, p.Required), delivery(p, p.Required)
 	second.Lead.ID = first.Lead.ID
 	want, _, err := p.Leads.Deliver(t.Context(), first)
@@ -96,7 +96,7 @@ func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	d := delivery(p, p.Required)
 	proxy.DropResponse(string(d.Lead.AttemptID[:]), proxy.Down)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)
@@ -120,7 +120,7 @@ func TestLostAnswerWithFailedReadBack(t *testing.T) {
 func TestLostAnswerForGroup(t *testing.T) {
 	t.Parallel()
 	db, proxy := testkit.NewDatabaseBehind(t)
-	p := testkit.NewPlatform(t, db)
+	p := testkit.NewPlatformOn(t, db)
 	const posts = 100
 	all := make([]*leads.Delivery, posts)
 	for i := range all {

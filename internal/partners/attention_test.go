@@ -15,7 +15,7 @@ import (
 // A partner is listed if it is approved, more than 5% of its posts were rejected, and these are not just a few.
 func TestMostRejected(t *testing.T) {
 	t.Parallel()
-	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	n := testkit.NewPlatform(t)
 	byID := map[string]testkit.Partner{}
 	for slug, posts := range map[string][2]int{
 		"most": {36, 30}, "many": {280, 15}, "all": {3, 3}, "five-percent": {300, 15}, "few": {3, 2}, "suspended": {50, 50},
@@ -53,7 +53,7 @@ func TestMostRejected(t *testing.T) {
 // At most five partners are listed, and the others are counted.
 func TestMostRejectedCountsOthers(t *testing.T) {
 	t.Parallel()
-	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	n := testkit.NewPlatform(t)
 	for i := range 7 {
 		p := n.AddPartner(t, fmt.Sprint("partner-", i), models.SigningRequired)
 		n.DB.Exec(t, `INSERT INTO partner_figures (partner_id, leads, payouts, posts, rejected_posts, rejected_before)
@@ -68,7 +68,7 @@ func TestMostRejectedCountsOthers(t *testing.T) {
 // ExpiringBefore lists only partners whose valid secrets all expire before the given time.
 func TestExpiringBefore(t *testing.T) {
 	t.Parallel()
-	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	n := testkit.NewPlatform(t)
 	ctx, week := t.Context(), n.Time.Now().Add(7*24*time.Hour)
 	ends, stays, rotated := n.AddPartner(t, "ends", models.SigningRequired), n.AddPartner(t, "stays", models.SigningRequired), n.AddPartner(t, "rotated", models.SigningRequired)
 	for _, p := range []testkit.Partner{ends} {

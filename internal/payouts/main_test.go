@@ -44,7 +44,7 @@ type financeUser struct {
 
 func newPaidLedger(t testing.TB) *paidLedger {
 	t.Helper()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	p := testkit.NewPlatform(t)
 	tr := &paidLedger{Platform: p, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
 	log, lines := testkit.NewLog()
 	t.Cleanup(func() {

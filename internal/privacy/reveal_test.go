@@ -37,7 +37,7 @@ type rig struct {
 
 func newRig(t *testing.T) rig {
 	t.Helper()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	p := testkit.NewPlatform(t)
 	user := testkit.Actor(t, p.DB, "fay@example.com")
 	folder := t.TempDir()
 	j := &brokenJournal{Store: journal.Folder(folder)}

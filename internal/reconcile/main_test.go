@@ -37,7 +37,7 @@ type reconcilePlatform struct {
 
 func newReconcilePlatform(t testing.TB) *reconcilePlatform {
 	t.Helper()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	p := testkit.NewPlatform(t)
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
 	o := &reconcilePlatform{
 		Platform: p,

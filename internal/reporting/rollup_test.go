@@ -328,7 +328,7 @@ func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 // The figures exclude sandbox leads, which earn nothing (decision 25).
 func TestRollupExcludesSandboxLeads(t *testing.T) {
 	t.Parallel()
-	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	p := testkit.NewPlatform(t)
 	node := p.Intake(intake.Settings{DefaultMode: models.SigningRequired})
 	var paid int64
 	for _, account := range p.Required.Accounts {

@@ -18,9 +18,6 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})
 	withoutApproval := *h
 	withoutApproval.Options.Prices = h.Options.Prices.WithPolicy(ratecard.Policy{})
-	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	h.AddStaff(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
 	h.Reload(t)
 	h.AddRecordedTraffic(t)

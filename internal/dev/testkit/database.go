@@ -52,15 +52,13 @@ func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
 			return
 		}
 		config.MaxConns = 8
-		// Tests change tables between queries, so statements are not cached. They also stop the
-		// server, so idle connections may be dead.
+		// Tests change tables between queries, so statements are not cached. They also change settings and
+		// stop the server, so connections are reset before they are used again. Resetting them when they
+		// are released would take place in the background, and the next query would open another one.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
-		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return c.Ping(ctx) == nil, nil }
-		config.AfterRelease = func(c *pgx.Conn) bool {
-			ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
-			defer cancel()
+		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) {
 			_, err := c.Exec(ctx, "DISCARD ALL")
-			return err == nil
+			return err == nil, nil
 		}
 		r.pool, r.err = pgxpool.NewWithConfig(context.Background(), config)
 	})
@@ -144,30 +142,43 @@ func Open(t testing.TB, url string) *postgres.DB {
 // open their own connections.
 func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
-	d, name := create(t, templateName)
-	// A clone has the template's tables but not the grants on the database.
-	process.statement(t,
-		"REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
-	return d
+	return newDatabaseFrom(t, templateName)
 }
 
 // NewEmptyDatabase creates a database for one test, but applies no migrations to it. The roles of the
 // database owner and of the service already exist.
 func NewEmptyDatabase(t testing.TB) *Database {
 	t.Helper()
-	d, _ := create(t, "template0")
-	return d
+	return newDatabaseFrom(t, "template0")
 }
 
-func create(t testing.TB, from string) (d *Database, name string) {
+// newDatabaseFrom copies a database for one test and drops the copy when the test ends.
+func newDatabaseFrom(t testing.TB, template string) *Database {
 	t.Helper()
-	server := Postgres(t)
+	name := createDatabase(t, template)
+	t.Cleanup(func() { process.statement(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	return databaseNamed(t, name)
+}
+
+func createDatabase(t testing.TB, template string) (name string) {
+	t.Helper()
+	Postgres(t)
 	name = fmt.Sprintf("pingpost_test_%d", process.databases.Add(1))
 	// Postgres's default strategy writes every page to its log and takes twice as long.
-	process.statement(t, "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
-	t.Cleanup(func() { process.statement(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	process.statement(t, "CREATE DATABASE "+name+" TEMPLATE "+template+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
+	if template != "template0" {
+		// A copy has the template's tables but not the grants on the database.
+		process.statement(t,
+			"REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
+	}
+	return name
+}
+
+func databaseNamed(t testing.TB, name string) *Database {
+	t.Helper()
+	server := Postgres(t)
 	return newDatabase(t, server.URL(devpg.AppRole, passwords.App, name),
-		server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name)), name
+		server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name))
 }
 
 // Exec runs a statement as the superuser, for tests that need to break something.

@@ -54,15 +54,48 @@ type Partner struct {
 	Accounts []models.Account // default account first
 }
 
-// NewPlatform returns a Platform on the given database.
-func NewPlatform(t testing.TB, d *Database) *Platform {
+// platformRows are the partners, the rate card and the registered keys of a Platform.
+type platformRows struct{ required, reportOnly, off Partner }
+
+var platformDatabase = Prepared[platformRows]{Fill: fillPlatform}
+
+// NewPlatform returns a Platform on a database of its own.
+func NewPlatform(t testing.TB) *Platform {
+	t.Helper()
+	d, rows := platformDatabase.Copy(t)
+	return newPlatform(t, d, rows)
+}
+
+// NewPlatformOn returns a Platform on the given database, which has no partners yet.
+func NewPlatformOn(t testing.TB, d *Database) *Platform {
+	t.Helper()
+	return newPlatform(t, d, fillPlatform(t, d))
+}
+
+func fillPlatform(t testing.TB, d *Database) (rows platformRows) {
+	t.Helper()
+	at := clock.NewManual(StartTime())
+	p := &Platform{Partners: partners.NewService(d.DB, PlatformKeys(t, 1), at)}
+	rows.required = p.AddPartner(t, "harbour-leads", models.SigningRequired)
+	rows.reportOnly = p.AddPartner(t, "meadow-media", models.SigningReportOnly)
+	rows.off = p.AddPartner(t, "tinker-forms", models.SigningOff)
+	cards, err := ratecard.NewService(d.DB, at)
+	if err == nil {
+		_, err = cards.PublishShipped(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	RegisterKeys(t, d, LocalWrappers(t))
+	return rows
+}
+
+func newPlatform(t testing.TB, d *Database, rows platformRows) *Platform {
 	t.Helper()
 	p := &Platform{DB: d, Time: clock.NewManual(StartTime())}
+	p.Required, p.ReportOnly, p.Off = rows.required, rows.reportOnly, rows.off
 	p.Keys = PlatformKeys(t, 1)
 	p.Partners = partners.NewService(d.DB, p.Keys, p.Time)
-	p.Required = p.AddPartner(t, "harbour-leads", models.SigningRequired)
-	p.ReportOnly = p.AddPartner(t, "meadow-media", models.SigningReportOnly)
-	p.Off = p.AddPartner(t, "tinker-forms", models.SigningOff)
 	p.build(t)
 	p.Reload(t)
 	return p
@@ -72,9 +105,6 @@ func (p *Platform) build(t testing.TB) {
 	t.Helper()
 	var err error
 	if p.Cards, err = ratecard.NewService(p.DB.DB, p.Time); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Cards.PublishShipped(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if p.Quotes, err = quote.NewSealer(p.Keys.QuoteKeys()); err != nil {
@@ -87,7 +117,6 @@ func (p *Platform) build(t testing.TB) {
 	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
 	p.Caps = partners.NewCaps(p.DB.DB, p.Time, log)
 	p.Leads = leads.NewStore(p.DB.Pool)
-	RegisterKeys(t, p.DB, p.Wrappers)
 	p.Recorder = intake.NewRecorder(p.DB.Pool, log, 0, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPlatformDelivers(t *testing.T) {
-	p := NewPlatform(t, NewDatabase(t))
+	p := NewPlatform(t)
 	node := p.Intake(intake.Settings{DefaultMode: models.SigningRequired})
 	for _, partner := range []Partner{p.Required, p.ReportOnly, p.Off} {
 		ping, err := node.Ping(intake.PingRequest{
