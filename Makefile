@@ -35,14 +35,14 @@ screenshots: needs ## write screenshots of all console pages (light, dark, narro
 
 .PHONY: test
 test: needs ## run all tests with the race detector, against a real Postgres
-	$(GO) test -race -timeout 30m ./...
+	$(GO) test -race -ldflags='-s -w' -timeout 30m ./...
 
 # Packages with slow tests, which use a browser, kill processes or measure times.
 SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
 test-short: ## run the fast tests (no browser, no killed processes), without the race detector
-	$(GO) test -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
+	$(GO) test -ldflags='-s -w' -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
 check: ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities
