@@ -84,6 +84,9 @@ func TestSearchesReadAllPartitions(t *testing.T) {
 	o.DB.Exec(t, `UPDATE signing_secrets SET not_before = $1`, start.AddDate(-10, 0, 0))
 	for i := range months {
 		o.Time.Set(start.AddDate(0, i-months, 0))
+		if i%5 > 0 && i%20 != 3 {
+			continue // some months without a partition, because creating them takes long
+		}
 		if err := o.DB.EnsurePartitions(t.Context(), o.Time.Now(), postgres.Monthly); err != nil {
 			t.Fatal(err)
 		}
