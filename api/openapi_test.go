@@ -19,8 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
-	"github.com/pingpost/pingpost/internal/protocol/payload"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/test/spec"
 )
@@ -258,7 +258,7 @@ func TestSigningExampleIsCorrect(t *testing.T) {
 func TestPatternOfMissingValues(t *testing.T) {
 	pattern := regexp.MustCompile(loadDocument(t).Components.Schemas["NotGiven"].Value.Pattern)
 	for r := range rune(0x10000) {
-		if text := string(r); utf8.ValidRune(r) && pattern.MatchString(text) != (payload.Trim(text) == "") {
+		if text := string(r); utf8.ValidRune(r) && pattern.MatchString(text) != (plaintext.Trim(text) == "") {
 			t.Errorf("U+%04X: the pattern matches %v", r, pattern.MatchString(text))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/money"
@@ -273,7 +274,7 @@ func printable(text string) string {
 }
 
 // list formats the codes that can be chosen, such as "email, name or phone".
-func list[C ~string](all privacy.Choices[C]) string {
+func list[C ~string](all choice.List[C]) string {
 	var codes []string
 	for _, erasure := range all {
 		codes = append(codes, string(erasure.Code))

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/iso3166"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
@@ -79,7 +80,7 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 }
 
 func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
-	if !payload.IsEmail(payload.Trim(address)) {
+	if !payload.IsEmail(plaintext.Trim(address)) {
 		return nil, invalidField("email", "Enter a complete email address, such as name@example.com.")
 	}
 	return o.keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(address))), nil
@@ -104,7 +105,7 @@ func (o *Reader) phoneDigests(number string, countries ...string) (digests [][]b
 		return nil, invalidField("phone",
 			"Enter a phone number with + and the country code, or as dialled in the country.")
 	}
-	if strings.Join(countries, "") == "" && !strings.HasPrefix(payload.Trim(number), "+") {
+	if strings.Join(countries, "") == "" && !strings.HasPrefix(plaintext.Trim(number), "+") {
 		return nil, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")
 	}

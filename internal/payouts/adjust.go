@@ -45,10 +45,10 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		return made, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return made, field("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
+		return made, apperr.InvalidField("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
 	}
 	if !a.Amount.Currency.Valid() {
-		return made, field("currency", apperr.Required, "Choose a currency.")
+		return made, apperr.InvalidField("currency", apperr.Required, "Choose a currency.")
 	}
 	if s.by.Staff == uuid.Nil {
 		return made, errAdjusterUnknown
@@ -124,9 +124,9 @@ func adjustedAccount(tx *gorm.DB, sc scope.Scope, a NewAdjustment) (account mode
 	case q.Error != nil:
 		return account, q.Error
 	case q.RowsAffected == 0 || !sc.Allows(account.PartnerID):
-		return account, field("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
+		return account, apperr.InvalidField("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
 	case account.Sandbox:
-		return account, field("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
+		return account, apperr.InvalidField("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
 	}
 	return account, nil
 }
@@ -141,13 +141,13 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 	l, earned, err := earnedBy(tx, sc, a.Lead)
 	switch f := apperr.As(err); {
 	case f != nil:
-		return nil, field("lead", apperr.InvalidValue, noAdjustableLead)
+		return nil, apperr.InvalidField("lead", apperr.InvalidValue, noAdjustableLead)
 	case err != nil:
 		return nil, err
 	case l.AccountID != account.ID:
-		return nil, field("lead", apperr.InvalidValue, noAdjustableLead)
+		return nil, apperr.InvalidField("lead", apperr.InvalidValue, noAdjustableLead)
 	case earned.Currency != a.Amount.Currency.String():
-		return nil, field("currency", apperr.InvalidValue,
+		return nil, apperr.InvalidField("currency", apperr.InvalidValue,
 			"This lead's payout is in "+earned.Currency+". Choose the same currency.")
 	}
 	return &l.ID, nil

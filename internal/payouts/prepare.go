@@ -40,11 +40,11 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	case s.by.Staff == uuid.Nil:
 		return r, errNoUser
 	case !n.Currency.Valid():
-		return r, field("currency", apperr.Required, "Choose a currency.")
+		return r, apperr.InvalidField("currency", apperr.Required, "Choose a currency.")
 	case n.Cutoff.IsZero() || n.Cutoff.After(now):
-		return r, field("cutoff", apperr.InvalidValue, "Enter a cutoff in the past.")
+		return r, apperr.InvalidField("cutoff", apperr.InvalidValue, "Enter a cutoff in the past.")
 	case n.Minimum < 0 || n.Minimum > MaxMinimum:
-		return r, field("minimum", apperr.InvalidValue, "Enter a minimum payout between 0 and 1,000,000.")
+		return r, apperr.InvalidField("minimum", apperr.InvalidValue, "Enter a minimum payout between 0 and 1,000,000.")
 	case err != nil:
 		return r, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -172,7 +173,7 @@ func TestBeginRunRejectsInvalidInput(t *testing.T) {
 		"future cutoff":    {func(n *payouts.NewRun) { n.Cutoff = tr.Time.Now().Add(time.Second) }, "cutoff"},
 		"minimum below 0":  {func(n *payouts.NewRun) { n.Minimum = -1 }, "minimum"},
 		"minimum too high": {func(n *payouts.NewRun) { n.Minimum = payouts.MaxMinimum + 1 }, "minimum"},
-		"note too long":    {func(n *payouts.NewRun) { n.Note = string(make([]byte, payouts.MaxNote+1)) }, "note"},
+		"note too long":    {func(n *payouts.NewRun) { n.Note = string(make([]byte, plaintext.MaxNote+1)) }, "note"},
 		"U+0000":           {func(n *payouts.NewRun) { n.Note = "a\x00b" }, "note"},
 	} {
 		n := good

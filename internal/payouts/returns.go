@@ -62,7 +62,7 @@ func (s *Service) RequestReturn(
 		return r, err
 	}
 	if ReturnReasonLabel(reason) == string(reason) {
-		return r, field("reason", apperr.InvalidValue, "Choose one of the reasons.")
+		return r, apperr.InvalidField("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -115,7 +116,7 @@ func TestRequestReturnRejectsInvalidInput(t *testing.T) {
 		"no reason":         {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
 		"unknown reason":    {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
 		"no evidence":       {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
-		"evidence too long": {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0,
+		"evidence too long": {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", plaintext.MaxNote+1), 0,
 			apperr.Invalid, "evidence"},
 		"U+0000": {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
 		"after the return window": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond,
@@ -126,14 +127,14 @@ func TestRequestReturnRejectsInvalidInput(t *testing.T) {
 		rejected(t, name, err, c.code, c.want)
 	}
 	tr.Time.Set(testkit.StartTime().Add(window))
-	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote))
+	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", plaintext.MaxNote))
 	if err != nil {
 		t.Errorf("at the end of the return window: got %v, want nil", err)
 	}
 	rejected(t, "accepted with another partner's scope", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
 		apperr.NotFound, "return")
 	rejected(t, "answer too long",
-		tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
+		tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", plaintext.MaxNote+1)), apperr.Invalid, "answer")
 }
 
 func TestReturnsPages(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -32,9 +33,9 @@ func CheckPay(r models.PayoutRun) error {
 // the bank reference. A paid run can no longer be changed.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
-	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !plaintext.IsValid(reference) ||
 		strings.ContainsAny(reference, "\n\t") {
-		return field("reference", apperr.InvalidValue,
+		return apperr.InvalidField("reference", apperr.InvalidValue,
 			fmt.Sprintf("Enter the bank reference, with at most %d characters.", maxReference))
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {

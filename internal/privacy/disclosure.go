@@ -18,6 +18,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -173,18 +174,18 @@ type Replacement struct {
 // Check returns the replacement with a trimmed note, or an Invalid error at the field that is not valid. Like a
 // post, it accepts all characters of the text except U+0000.
 func (r Replacement) Check() (Replacement, error) {
-	r.Text = lineFeeds(r.Text)
+	r.Text = plaintext.LineFeeds(r.Text)
 	switch {
 	case strings.TrimSpace(r.Text) == "":
-		return r, invalid("text", apperr.Required, "Enter the new text.")
+		return r, apperr.InvalidField("text", apperr.Required, "Enter the new text.")
 	case utf8.RuneCountInString(r.Text) > payload.MaxDisclosureText:
-		return r, invalid("text", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", payload.MaxDisclosureText))
+		return r, apperr.InvalidField("text", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", payload.MaxDisclosureText))
 	case !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0):
-		return r, invalid("text", apperr.InvalidValue, "This text contains a character that cannot be stored. Type it again.")
+		return r, apperr.InvalidField("text", apperr.InvalidValue, "This text contains a character that cannot be stored. Type it again.")
 	}
 	var err error
-	if r.Note, err = plainNote(r.Note); err == nil && r.Note == "" {
-		err = invalid("note", apperr.Required, "Enter the reason, such as a case number.")
+	if r.Note, err = plaintext.CheckNote(r.Note); err == nil && r.Note == "" {
+		err = apperr.InvalidField("note", apperr.Required, "Enter the reason, such as a case number.")
 	}
 	return r, err
 }
@@ -214,8 +215,8 @@ func (s *Service) ReplaceDisclosure(ctx context.Context, sc scope.Scope, r Repla
 			return errNoDisclosure
 		case d.Version() != r.Version:
 			return errDisclosureChanged
-		case lineFeeds(d.Text) == r.Text:
-			return invalid("text", apperr.InvalidValue, "This is the current text. Change it first.")
+		case plaintext.LineFeeds(d.Text) == r.Text:
+			return apperr.InvalidField("text", apperr.InvalidValue, "This is the current text. Change it first.")
 		}
 		// Otherwise a legal hold could be placed before this transaction ends.
 		if err := lockErasures(tx); err != nil {

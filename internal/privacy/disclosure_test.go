@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -236,7 +237,7 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 		"not UTF-8":    {scope.System, func(n *privacy.Replacement) { n.Text = "a\xff" }, "invalid text"},
 		"same text":    {scope.System, func(n *privacy.Replacement) { n.Text = d.Text }, "invalid text"},
 		"no note":      {scope.System, func(n *privacy.Replacement) { n.Note = " " }, "invalid note"},
-		"long note":    {scope.System, func(n *privacy.Replacement) { n.Note = strings.Repeat("x", privacy.MaxNote+1) }, "invalid note"},
+		"long note":    {scope.System, func(n *privacy.Replacement) { n.Note = strings.Repeat("x", plaintext.MaxNote+1) }, "invalid note"},
 		"control":      {scope.System, func(n *privacy.Replacement) { n.Note = "a\x00" }, "invalid note"},
 		"no version":   {scope.System, func(n *privacy.Replacement) { n.Version = 0 }, "conflict changed"},
 		"no such text": {scope.System, func(n *privacy.Replacement) { n.Disclosure = uuid.New() }, "not_found disclosure"},
@@ -251,7 +252,7 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 	if now := r.disclosure(t, d.Text); now.Text != d.Text || now.ReplacedAt != nil || r.auditEvents(t, "disclosures.replace", "done") != 0 {
 		t.Errorf("got %+v", now)
 	}
-	if err := r.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: longest, Note: strings.Repeat("x", privacy.MaxNote)}); err != nil {
+	if err := r.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: longest, Note: strings.Repeat("x", plaintext.MaxNote)}); err != nil {
 		t.Error(err)
 	}
 }

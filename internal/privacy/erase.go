@@ -11,7 +11,9 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
@@ -21,12 +23,12 @@ import (
 )
 
 // ErasureReasons lists the reasons for an erasure.
-var ErasureReasons = Choices[models.ErasureReason]{
-	{models.EraseForRequest, "at the consumer's request"},
-	{models.EraseForComplaint, "after a complaint"},
-	{models.EraseForNoConsent, "the consumer did not consent"},
-	{models.EraseForLegal, "a court or an authority ordered it"},
-	{models.EraseForOther, "for another reason"},
+var ErasureReasons = choice.List[models.ErasureReason]{
+	{Code: models.EraseForRequest, Label: "at the consumer's request"},
+	{Code: models.EraseForComplaint, Label: "after a complaint"},
+	{Code: models.EraseForNoConsent, Label: "the consumer did not consent"},
+	{Code: models.EraseForLegal, Label: "a court or an authority ordered it"},
+	{Code: models.EraseForOther, Label: "for another reason"},
 }
 
 // retentionLabel is the label of the reason that staff cannot choose.
@@ -71,14 +73,14 @@ func MustNotify(reason models.ErasureReason, partner uuid.UUID) bool {
 // Check returns the erasure with a trimmed note, or an Invalid error for the field that is not valid.
 func (e Erasure) Check() (Erasure, error) {
 	var err error
-	if e.Note, err = plainNote(e.Note); err != nil {
+	if e.Note, err = plaintext.CheckNote(e.Note); err != nil {
 		return e, err
 	}
 	switch {
 	case ErasureReasons.Label(e.Reason) == "":
-		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
+		err = apperr.InvalidField("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	case e.Reason == models.EraseForOther && e.Note == "":
-		err = invalid("note", apperr.Required, "Describe the reason.")
+		err = apperr.InvalidField("note", apperr.Required, "Describe the reason.")
 	}
 	return e, err
 }

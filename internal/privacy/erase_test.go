@@ -18,6 +18,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/devvault"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -191,7 +192,7 @@ func TestEraseRejects(t *testing.T) {
 		"unknown reason":   {scope.System, privacy.Erasure{Lead: lead, Reason: "fun"}, "invalid reason"},
 		"other, no note":   {scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForOther, Note: " "}, "invalid note"},
 		"control in note":  {scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForLegal, Note: "a\x00b"}, "invalid note"},
-		"note is too long": {scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForLegal, Note: strings.Repeat("x", privacy.MaxNote+1)}, "invalid note"},
+		"note is too long": {scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForLegal, Note: strings.Repeat("x", plaintext.MaxNote+1)}, "invalid note"},
 	} {
 		if _, err := r.Erase(t.Context(), tt.scope, tt.erasure); rejection(err) != tt.want {
 			t.Errorf("%s: got %s, want %s", name, rejection(err), tt.want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
@@ -47,8 +48,8 @@ type NewHold struct {
 // Check returns the request with a trimmed reason, or an Invalid error at the field that is not valid.
 func (n NewHold) Check() (NewHold, error) {
 	var err error
-	if n.Reason, err = plainText("reason", n.Reason, MaxHoldReason); err == nil && n.Reason == "" {
-		err = invalid("reason", apperr.Required, "Enter a reason, such as a case number.")
+	if n.Reason, err = plaintext.Check("reason", n.Reason, MaxHoldReason); err == nil && n.Reason == "" {
+		err = apperr.InvalidField("reason", apperr.Required, "Enter a reason, such as a case number.")
 	}
 	return n, err
 }

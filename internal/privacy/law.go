@@ -4,25 +4,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/models"
 )
 
 // RequestKinds lists the kinds of requests. A label completes "We received …".
-var RequestKinds = Choices[models.PrivacyRequestKind]{
-	{models.RequestAccess, "your request for a copy of your personal data"},
-	{models.RequestErasure, "your request for the erasure of your personal data"},
-	{models.RequestObjection, "your objection to the use of your personal data"},
-	{models.RequestRestriction, "your request to restrict the use of your personal data"},
-	{models.RequestWithdrawal, "your withdrawal of consent"},
-	{models.RequestRectification, "your request for the correction of your personal data"},
-	{models.RequestComplaint, "your complaint to an authority"},
+var RequestKinds = choice.List[models.PrivacyRequestKind]{
+	{Code: models.RequestAccess, Label: "your request for a copy of your personal data"},
+	{Code: models.RequestErasure, Label: "your request for the erasure of your personal data"},
+	{Code: models.RequestObjection, Label: "your objection to the use of your personal data"},
+	{Code: models.RequestRestriction, Label: "your request to restrict the use of your personal data"},
+	{Code: models.RequestWithdrawal, Label: "your withdrawal of consent"},
+	{Code: models.RequestRectification, Label: "your request for the correction of your personal data"},
+	{Code: models.RequestComplaint, Label: "your complaint to an authority"},
 }
 
 // Laws lists the laws that can apply to a request.
-var Laws = Choices[models.PrivacyLaw]{
-	{models.LawGDPR, "GDPR"},
-	{models.LawUKGDPR, "UK GDPR"},
-	{models.LawCCPA, "CCPA"},
+var Laws = choice.List[models.PrivacyLaw]{
+	{Code: models.LawGDPR, Label: "GDPR"},
+	{Code: models.LawUKGDPR, Label: "UK GDPR"},
+	{Code: models.LawCCPA, Label: "CCPA"},
 }
 
 // MayErase reports whether the data can be erased for a kind of request. If consumers object or withdraw

@@ -9,17 +9,19 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // NoNoticeReasons lists the reasons why a partner is not notified of an erasure.
-var NoNoticeReasons = Choices[models.NoNoticeReason]{
-	{models.NoNoticeNoCopy, "the partner has no copy of the data"},
-	{models.NoNoticeUnreachable, "the partner cannot be identified or reached"},
-	{models.NoNoticeDisproportionate, "the effort would be disproportionate"},
-	{models.NoNoticeOther, "for another reason"},
+var NoNoticeReasons = choice.List[models.NoNoticeReason]{
+	{Code: models.NoNoticeNoCopy, Label: "the partner has no copy of the data"},
+	{Code: models.NoNoticeUnreachable, Label: "the partner cannot be identified or reached"},
+	{Code: models.NoNoticeDisproportionate, Label: "the effort would be disproportionate"},
+	{Code: models.NoNoticeOther, Label: "for another reason"},
 }
 
 // PartnerNotice is a partner whose leads were erased for a request or after it was received, and when the
@@ -59,14 +61,14 @@ type NewNotice struct {
 // check returns the notice with a trimmed note, or an Invalid error at the field reason or note.
 func (n NewNotice) check() (NewNotice, error) {
 	var err error
-	if n.Note, err = plainNote(n.Note); err != nil {
+	if n.Note, err = plaintext.CheckNote(n.Note); err != nil {
 		return n, err
 	}
 	switch {
 	case n.Reason != "" && NoNoticeReasons.Label(n.Reason) == "":
-		err = invalid("reason", apperr.InvalidValue, "Choose a reason.")
+		err = apperr.InvalidField("reason", apperr.InvalidValue, "Choose a reason.")
 	case n.Reason == models.NoNoticeOther && n.Note == "":
-		err = invalid("note", apperr.Required, "Describe the reason.")
+		err = apperr.InvalidField("note", apperr.Required, "Describe the reason.")
 	}
 	return n, err
 }

@@ -6,11 +6,6 @@
 package privacy
 
 import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -20,7 +15,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -73,28 +67,4 @@ func (s *Service) By(actor audit.Actor) *Service {
 	theirs := *s
 	theirs.by = actor
 	return &theirs
-}
-
-// MaxNote is the maximum number of characters in a note.
-const MaxNote = 2000
-
-func plainNote(value string) (string, error) { return plainText("note", value, MaxNote) }
-
-// lineFeeds replaces CRLF line breaks, which browsers send, with LF.
-func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
-// plainText trims and checks the text of a field.
-func plainText(field, value string, most int) (string, error) {
-	value = payload.Trim(lineFeeds(value))
-	switch {
-	case utf8.RuneCountInString(value) > most:
-		return "", invalid(field, apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", most))
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f }):
-		return "", invalid(field, apperr.InvalidValue, "This text contains a control character. Type it again.")
-	}
-	return value, nil
-}
-
-func invalid(field string, kind apperr.FieldCode, message string) error {
-	return apperr.AtField(apperr.Invalid, field, kind, field, message)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -40,7 +41,7 @@ const maxRequestAge = 366 * 24 * time.Hour
 // check returns the request with a trimmed reference, or an Invalid error at the field that is not valid.
 func (n NewRequest) check(today time.Time) (NewRequest, error) {
 	var err error
-	if n.Reference, err = plainText("reference", n.Reference, MaxNote); err != nil {
+	if n.Reference, err = plaintext.Check("reference", n.Reference, plaintext.MaxNote); err != nil {
 		return n, err
 	}
 	if n.Identity != (Identity{}) {
@@ -50,16 +51,16 @@ func (n NewRequest) check(today time.Time) (NewRequest, error) {
 	}
 	switch {
 	case RequestKinds.Label(n.Kind) == "":
-		return n, invalid("kind", apperr.InvalidValue, "Choose the kind of request.")
+		return n, apperr.InvalidField("kind", apperr.InvalidValue, "Choose the kind of request.")
 	case Laws.Label(n.Law) == "":
-		return n, invalid("law", apperr.InvalidValue, "Choose the law that applies.")
+		return n, apperr.InvalidField("law", apperr.InvalidValue, "Choose the law that applies.")
 	case n.Kind == models.RequestComplaint && n.DueOn.Before(n.ReceivedOn):
-		return n, invalid("due_on", apperr.Required, "Enter the day by which the authority expects an answer.")
+		return n, apperr.InvalidField("due_on", apperr.Required, "Enter the day by which the authority expects an answer.")
 	case n.ReceivedOn.After(today.AddDate(0, 0, 1)) || // it may be tomorrow where the user is
 		today.Sub(n.ReceivedOn) > maxRequestAge:
-		return n, invalid("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
+		return n, apperr.InvalidField("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
 	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0 && n.Kind != models.RequestComplaint:
-		return n, invalid("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
+		return n, apperr.InvalidField("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
 	}
 	return n, nil
 }

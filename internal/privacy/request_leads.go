@@ -9,7 +9,9 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
@@ -61,7 +63,7 @@ func leadsWithIDs(tx *gorm.DB, ids []uuid.UUID) (all []leads.PersonLead, err err
 	for _, lead := range ids {
 		l, ok := byID[lead]
 		if !ok {
-			return nil, invalid("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
+			return nil, apperr.InvalidField("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
 		}
 		if !seen[lead] {
 			seen[lead] = true
@@ -100,7 +102,7 @@ func checkLinked(searched leads.PersonDigests, found, named []leads.PersonLead) 
 			return true
 		})
 		if len(left) == len(named) {
-			return invalid("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, left[0].ID)+
+			return apperr.InvalidField("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, left[0].ID)+
 				" shares neither an email address nor a phone number with the others. Remove it here. If it is about the same consumer, add it to the request afterwards, with the reason.")
 		}
 		named = left
@@ -229,10 +231,10 @@ func (s *Service) RequestLeads(
 }
 
 // LeadExceptions lists the reasons for adding a lead that shares nothing with the other leads of a request.
-var LeadExceptions = Choices[models.LeadException]{
-	{models.ExceptionProved, "the consumer proved that the lead is about them"},
-	{models.ExceptionErased, "the lead was erased, so it cannot be compared"},
-	{models.ExceptionOther, "for another reason"},
+var LeadExceptions = choice.List[models.LeadException]{
+	{Code: models.ExceptionProved, Label: "the consumer proved that the lead is about them"},
+	{Code: models.ExceptionErased, Label: "the lead was erased, so it cannot be compared"},
+	{Code: models.ExceptionOther, Label: "for another reason"},
 }
 
 // Addition is a choice of leads to add to a request by id.
@@ -244,16 +246,16 @@ type Addition struct {
 
 func (a Addition) valid() (Addition, error) {
 	var err error
-	if a.Note, err = plainNote(a.Note); err != nil {
+	if a.Note, err = plaintext.CheckNote(a.Note); err != nil {
 		return a, err
 	}
 	switch {
 	case len(a.Leads) == 0:
-		err = invalid("leads", apperr.Required, "Enter the IDs of the leads to add.")
+		err = apperr.InvalidField("leads", apperr.Required, "Enter the IDs of the leads to add.")
 	case LeadExceptions.Label(a.Exception) == "":
-		err = invalid("exception", apperr.InvalidValue, "Choose one of the reasons.")
+		err = apperr.InvalidField("exception", apperr.InvalidValue, "Choose one of the reasons.")
 	case a.Exception == models.ExceptionOther && a.Note == "":
-		err = invalid("note", apperr.Required, "Describe the reason.")
+		err = apperr.InvalidField("note", apperr.Required, "Describe the reason.")
 	}
 	return a, err
 }
@@ -280,7 +282,7 @@ func (s *Service) AddLeads(ctx context.Context, request uuid.UUID, a Addition) e
 			return err
 		}
 		if len(known) > 0 {
-			return invalid("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, known[0])+" already belongs to this request.")
+			return apperr.InvalidField("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, known[0])+" already belongs to this request.")
 		}
 		added, err := leadsWithIDs(tx, a.Leads)
 		if err != nil {
@@ -304,7 +306,7 @@ func (s *Service) AddLeads(ctx context.Context, request uuid.UUID, a Addition) e
 // Errors: Invalid at the field leads, NotFound, and Conflict if the request is closed or has erased leads.
 func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid.UUID) error {
 	if len(ids) == 0 {
-		return invalid("leads", apperr.Required, "Choose the leads to remove.")
+		return apperr.InvalidField("leads", apperr.Required, "Choose the leads to remove.")
 	}
 	return s.changeLeads(ctx, request, "privacy_request.remove_leads", ids, map[string]any{}, func(tx *gorm.DB) error {
 		known, err := leadsOf(tx, request)
@@ -313,7 +315,7 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 		}
 		for _, lead := range ids {
 			if _, found := slices.BinarySearchFunc(known, lead, id.Compare); !found {
-				return invalid("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
+				return apperr.InvalidField("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
 			}
 		}
 		err = tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{}).Error

@@ -10,6 +10,8 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -60,11 +62,11 @@ func lockRequest(tx *gorm.DB, request uuid.UUID) (r models.PrivacyRequest, err e
 }
 
 // IdentityChecks lists how a consumer's identity can be checked.
-var IdentityChecks = Choices[models.IdentityCheck]{
-	{models.IdentityReply, "the consumer wrote from the email address of the leads"},
-	{models.IdentityCall, "the consumer was called at the phone number of the leads"},
-	{models.IdentityDocument, "the consumer showed an identity document"},
-	{models.IdentityOther, "in another way"},
+var IdentityChecks = choice.List[models.IdentityCheck]{
+	{Code: models.IdentityReply, Label: "the consumer wrote from the email address of the leads"},
+	{Code: models.IdentityCall, Label: "the consumer was called at the phone number of the leads"},
+	{Code: models.IdentityDocument, Label: "the consumer showed an identity document"},
+	{Code: models.IdentityOther, Label: "in another way"},
 }
 
 // Identity is how the consumer's identity was checked.
@@ -76,14 +78,14 @@ type Identity struct {
 // valid returns the identity with a trimmed note, or an Invalid error at the field identity or note.
 func (i Identity) valid() (Identity, error) {
 	var err error
-	if i.Note, err = plainNote(i.Note); err != nil {
+	if i.Note, err = plaintext.CheckNote(i.Note); err != nil {
 		return i, err
 	}
 	switch {
 	case IdentityChecks.Label(i.Check) == "":
-		err = invalid("identity", apperr.InvalidValue, "Choose how the identity was checked.")
+		err = apperr.InvalidField("identity", apperr.InvalidValue, "Choose how the identity was checked.")
 	case i.Check == models.IdentityOther && i.Note == "":
-		err = invalid("note", apperr.Required, "Describe how the identity was checked.")
+		err = apperr.InvalidField("note", apperr.Required, "Describe how the identity was checked.")
 	}
 	return i, err
 }
@@ -157,18 +159,18 @@ type Extension struct {
 // Errors: Invalid at the field reason or until, NotFound, and Conflict if the request is closed, overdue or
 // already extended, or if the law allows no extension.
 func (s *Service) Extend(ctx context.Context, request uuid.UUID, e Extension) error {
-	reason, err := plainText("reason", e.Reason, MaxNote)
+	reason, err := plaintext.Check("reason", e.Reason, plaintext.MaxNote)
 	switch {
 	case err != nil:
 		return err
 	case reason == "":
-		return invalid("reason", apperr.Required, "Enter the reason for the extension.")
+		return apperr.InvalidField("reason", apperr.Required, "Enter the reason for the extension.")
 	}
 	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
 		due, ok := ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
 		switch {
 		case r.Kind == models.RequestComplaint && !e.Until.After(r.DueOn):
-			return edit, invalid("until", apperr.InvalidValue, "Enter a day after the current deadline.")
+			return edit, apperr.InvalidField("until", apperr.InvalidValue, "Enter a day after the current deadline.")
 		case r.Kind == models.RequestComplaint:
 			due = e.Until
 		case !ok:
@@ -197,7 +199,7 @@ type Closing struct {
 // leads were found although the outcome says otherwise. An erasure found nothing if all leads were erased before.
 func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error {
 	var err error
-	if c.Note, err = plainNote(c.Note); err != nil {
+	if c.Note, err = plaintext.CheckNote(c.Note); err != nil {
 		return err
 	}
 	return s.change(ctx, request, func(tx *gorm.DB, r models.PrivacyRequest) (edit requestEdit, err error) {
@@ -206,9 +208,9 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 		case models.OutcomeDone:
 			switch {
 			case !mayBeDone(r.Kind):
-				return edit, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
+				return edit, apperr.InvalidField("outcome", apperr.InvalidValue, "Choose an outcome.")
 			case c.Note == "":
-				return edit, invalid("note", apperr.Required, "Describe what was done.")
+				return edit, apperr.InvalidField("note", apperr.Required, "Describe what was done.")
 			}
 		case models.OutcomeNothingFound:
 			left, err := leadsOf(tx, r.ID)
@@ -225,11 +227,11 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 				}
 			}
 			if ground == nil {
-				return edit, invalid("ground", apperr.InvalidValue, "Choose one of the grounds.")
+				return edit, apperr.InvalidField("ground", apperr.InvalidValue, "Choose one of the grounds.")
 			}
 		case models.OutcomeWithdrawn:
 		default:
-			return edit, invalid("outcome", apperr.InvalidValue, "Choose an outcome.")
+			return edit, apperr.InvalidField("outcome", apperr.InvalidValue, "Choose an outcome.")
 		}
 		edit = s.closing(c.Outcome, ground, c.Note, map[string]any{})
 		if !MayErase(r.Kind) || c.Outcome == models.OutcomeWithdrawn {

@@ -9,7 +9,9 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
@@ -18,22 +20,22 @@ import (
 )
 
 // Fields lists the fields of a contact record.
-var Fields = Choices[models.ContactField]{
-	{models.ContactEmail, "email address"},
-	{models.ContactName, "name"},
-	{models.ContactPhone, "phone number"},
-	{models.ContactAddress, "street address"},
-	{models.ContactNotes, "notes"},
-	{models.ContactAnswers, "form answers"},
+var Fields = choice.List[models.ContactField]{
+	{Code: models.ContactEmail, Label: "email address"},
+	{Code: models.ContactName, Label: "name"},
+	{Code: models.ContactPhone, Label: "phone number"},
+	{Code: models.ContactAddress, Label: "street address"},
+	{Code: models.ContactNotes, Label: "notes"},
+	{Code: models.ContactAnswers, Label: "form answers"},
 }
 
 // Reasons lists the reasons for a reveal.
-var Reasons = Choices[models.RevealReason]{
-	{models.RevealForReturn, "to decide a return"},
-	{models.RevealForComplaint, "to answer a complaint"},
-	{models.RevealForRequest, "at the consumer's request"},
-	{models.RevealForLegal, "for legal proceedings or an authority"},
-	{models.RevealForOther, "for another reason"},
+var Reasons = choice.List[models.RevealReason]{
+	{Code: models.RevealForReturn, Label: "to decide a return"},
+	{Code: models.RevealForComplaint, Label: "to answer a complaint"},
+	{Code: models.RevealForRequest, Label: "at the consumer's request"},
+	{Code: models.RevealForLegal, Label: "for legal proceedings or an authority"},
+	{Code: models.RevealForOther, Label: "for another reason"},
 }
 
 // Reveal is a request to view one field of a lead's contact record.
@@ -80,16 +82,16 @@ func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string,
 // valid.
 func (r Reveal) Check() (Reveal, error) {
 	var err error
-	if r.Note, err = plainNote(r.Note); err != nil {
+	if r.Note, err = plaintext.CheckNote(r.Note); err != nil {
 		return r, err
 	}
 	switch {
 	case Fields.Label(r.Field) == "":
-		err = invalid("field", apperr.InvalidValue, "Choose one of the fields.")
+		err = apperr.InvalidField("field", apperr.InvalidValue, "Choose one of the fields.")
 	case Reasons.Label(r.Reason) == "":
-		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
+		err = apperr.InvalidField("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	case r.Reason == models.RevealForOther && r.Note == "":
-		err = invalid("note", apperr.Required, "Describe the reason.")
+		err = apperr.InvalidField("note", apperr.Required, "Describe the reason.")
 	}
 	return r, err
 }

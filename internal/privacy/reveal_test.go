@@ -13,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -166,7 +167,7 @@ func TestRevealRejects(t *testing.T) {
 		"unknown reason":      {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: "fun"}, "invalid reason"},
 		"other, unexplained":  {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: " \r\n"}, "invalid note"},
 		"other, invisible":    {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: "\u200b\u00a0\u2060"}, "invalid note"},
-		"long note":           {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: strings.Repeat("ä", privacy.MaxNote+1)}, "invalid note"},
+		"long note":           {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: strings.Repeat("ä", plaintext.MaxNote+1)}, "invalid note"},
 		"control character":   {scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: "a\x00"}, "invalid note"},
 		"unknown lead":        {scope.System, privacy.Reveal{Lead: uuid.New(), Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},
 		"another partner's":   {scope.Partners(r.Off.ID), privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},

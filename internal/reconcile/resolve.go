@@ -11,8 +11,8 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
-	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -27,7 +27,7 @@ var (
 // Resolve adds a note to a line of a saved result. If a line is resolved several times, all notes
 // remain stored, and the newest one is shown.
 func (s *Service) Resolve(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
-	note = payload.Trim(note)
+	note = plaintext.Trim(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
 		return apperr.AtField(apperr.Invalid, "note", apperr.InvalidValue, "note",
 			fmt.Sprintf("Enter a note of at most %d characters, without control characters.", MaxNote))

@@ -90,6 +90,11 @@ func AtField(code Code, reason string, kind FieldCode, field, message string) *E
 	return New(code, reason, message).WithFields(Field{Code: kind, Path: []string{field}, Message: message})
 }
 
+// InvalidField returns an Invalid error about one field of a form. Its reason is the field.
+func InvalidField(field string, kind FieldCode, message string) *Error {
+	return AtField(Invalid, field, kind, field, message)
+}
+
 // Wrap returns an error with a cause, which is logged but not shown.
 func Wrap(cause error, code Code, reason, message string) *Error {
 	return &Error{Code: code, Reason: reason, Message: message, cause: cause}

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 )
 
 // NormaliseEmail returns the form of an address that is used for lookup digests (decisions 20, 30):
@@ -16,7 +18,7 @@ import (
 // local parts, but mail providers do not use them, and an erasure request must find the address
 // regardless of case. The lead itself stores the address as sent.
 func NormaliseEmail(address string) string {
-	address = Trim(address)
+	address = plaintext.Trim(address)
 	if isASCII(address) {
 		return strings.ToLower(address)
 	}

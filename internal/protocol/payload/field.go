@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"math"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 )
 
 // noLimit is the limit for strings whose length is limited by another rule.
@@ -38,14 +38,7 @@ func (r raw) filled() raw {
 	return nil
 }
 
-// Trim removes white space and invisible format characters from both ends of a text (decision 62).
-func Trim(text string) string { return strings.TrimFunc(text, isBlank) }
-
-func trim(text []byte) []byte { return bytes.TrimFunc(text, isBlank) }
-
-// isBlank reports whether r is white space or an invisible format character. Consumers copy and paste such
-// characters without seeing them (decision 62).
-func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+func trim(text []byte) []byte { return bytes.TrimFunc(text, plaintext.IsBlank) }
 
 // field is a value and the name under which it was sent. Problems refer to the field by this name.
 type field struct {

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/nyaruka/phonenumbers"
+
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 )
 
 // E164 converts a phone number to E.164 format, reading it as if it were dialled in the given country,
@@ -117,7 +119,7 @@ func visiblePhone(phone string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case isBlank(r):
+		case plaintext.IsBlank(r):
 			return -1
 		}
 		return r

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 )
 
 // base returns the result for a ping with industry plumber and postcode 75001.
@@ -253,7 +255,7 @@ func TestPingIgnoresOrderAndEscapes(t *testing.T) {
 		}
 		want := Ping{
 			Industry: 2, Postcode: "AB 1", Country: [2]byte{'C', 'A'},
-			Urgency: Trim(members[7]), JobType: members[9], Budget: members[11],
+			Urgency: plaintext.Trim(members[7]), JobType: members[9], Budget: members[11],
 		}
 		if !reflect.DeepEqual(one, want) {
 			t.Fatalf("got %+v, want %+v", one, want)

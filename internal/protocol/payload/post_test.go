@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/base/plaintext"
 )
 
 // least contains the members of a minimal post.
@@ -225,10 +227,10 @@ func TestPostIgnoresOrderAndEscapes(t *testing.T) {
 		got, err := ParsePost([]byte("{" + strings.Join(parts, " , ") + "}"))
 		want := leastPost(func(p *Post) {
 			p.Contact.Name, p.Location.Address, p.Consent.DisclosureText, p.Notes = name, address, disclosure, notes
-			if Trim(name) == "" {
+			if plaintext.Trim(name) == "" {
 				p.Contact.Name = ""
 			}
-			if Trim(address) == "" {
+			if plaintext.Trim(address) == "" {
 				p.Location.Address = ""
 			}
 		})
@@ -328,7 +330,7 @@ func checkFuzzed(t *testing.T, body []byte, post Post) {
 		}
 	}
 	for _, text := range []string{post.Contact.Email, post.Contact.Phone, post.Location.Postcode} {
-		if Trim(text) != text {
+		if plaintext.Trim(text) != text {
 			t.Fatalf("%q is not trimmed", text)
 		}
 	}
