@@ -106,7 +106,7 @@ func (m *KeyRotation) run(
 			}
 			ids.after = last
 			m.OnProgress(*done)
-			if err := sleep(ctx, m.Clock.Now().Sub(start)); err != nil {
+			if err := clock.Sleep(ctx, m.Clock.Now().Sub(start)); err != nil {
 				return err
 			}
 		}
@@ -124,17 +124,8 @@ func (m *KeyRotation) withRetry(
 		if err == nil || tries == maxTries {
 			return last, changed, err
 		}
-		if err := sleep(ctx, retryWait); err != nil {
+		if err := clock.Sleep(ctx, retryWait); err != nil {
 			return last, changed, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
 }

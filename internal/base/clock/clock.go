@@ -3,6 +3,7 @@
 package clock
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -17,6 +18,16 @@ type System struct{ Offset time.Duration }
 
 // Now implements Clock.
 func (s System) Now() time.Time { return time.Now().UTC().Add(s.Offset) }
+
+// Sleep waits for the duration d. If ctx ends first, it returns the cause.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // Manual is a clock for tests. It stands still until a test advances or sets it.
 type Manual struct {

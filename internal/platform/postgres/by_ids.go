@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
@@ -19,4 +21,13 @@ func ByIDs[T any](q *gorm.DB, ids []uuid.UUID, idOf func(T) uuid.UUID) (map[uuid
 		found[idOf(row)] = row
 	}
 	return found, nil
+}
+
+// UUIDArray formats ids as the text of an array. A list of parameters would be a different statement for each length.
+func UUIDArray(ids []uuid.UUID) string {
+	texts := make([]string, len(ids))
+	for i, u := range ids {
+		texts[i] = u.String()
+	}
+	return "{" + strings.Join(texts, ",") + "}"
 }
