@@ -16,22 +16,25 @@ import (
 	jobpages "github.com/pingpost/pingpost/admin/jobs"
 	leadpages "github.com/pingpost/pingpost/admin/leads"
 	"github.com/pingpost/pingpost/admin/login"
-	"github.com/pingpost/pingpost/admin/notes"
+	notepages "github.com/pingpost/pingpost/admin/notes"
 	"github.com/pingpost/pingpost/admin/overview"
 	partnerpages "github.com/pingpost/pingpost/admin/partners"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	pricingpages "github.com/pingpost/pingpost/admin/pricing"
 	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
 	requestpages "github.com/pingpost/pingpost/admin/requests"
-	"github.com/pingpost/pingpost/admin/retention"
+	retentionpages "github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/admin/search"
 	staffpages "github.com/pingpost/pingpost/admin/staff"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/consents"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
@@ -39,11 +42,13 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/requests"
+	"github.com/pingpost/pingpost/internal/retention"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
@@ -62,11 +67,16 @@ type Options struct {
 	Reporting      *reporting.Reader
 	Leads          *leads.Reader
 	Payouts        *payouts.Service
-	Privacy        *privacy.Service
+	Erasures       *erasure.Service
+	Reveals        *reveal.Service
+	Retention      *retention.Service
+	Consents       *consents.Service
+	Notes          *notes.Service
+	Requests       *requests.Service
 	Evidence       *evidence.Service
 	EvidenceKeys   *snapshot.Holder[evidence.PublicKeys]
 	Quotes         *quote.Sealer
-	RetentionDays  retention.Days
+	RetentionDays  retentionpages.Days
 	Reconcile      *reconcile.Service
 	Jobs           *jobs.Queue
 	PublicURL      string                // start of the partners' base URLs
@@ -82,7 +92,7 @@ type Options struct {
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
-		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Prices: o.Prices, Readable: o.Privacy.CheckReadable,
+		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Prices: o.Prices, Readable: o.Erasures.CheckReadable,
 		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients,
 	}, Routes(o))
 }
@@ -116,11 +126,13 @@ func Routes(o Options) []web.Route {
 	}
 	pricing := pricingpages.New(o.Audit, o.Partners, o.Prices)
 	lead := &leadpages.Handlers{
-		Audit: o.Audit, Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy,
-		Quotes: o.Quotes, Reporting: o.Reporting,
+		Audit: o.Audit, Erasures: o.Erasures, Evidence: o.Evidence, Leads: o.Leads, Partners: o.Partners,
+		Payouts: o.Payouts, Prices: o.Prices, Quotes: o.Quotes, Reporting: o.Reporting, Reveals: o.Reveals,
 	}
-	request := &requestpages.Handlers{Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
-	disclosure := &disclosures.Handlers{Privacy: o.Privacy}
+	request := &requestpages.Handlers{
+		Erasures: o.Erasures, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Requests: o.Requests,
+	}
+	disclosure := &disclosures.Handlers{Consents: o.Consents}
 	payout := &payoutpages.Handlers{
 		Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts, ExportDays: o.RetentionDays.Exports,
 	}
@@ -135,14 +147,15 @@ func Routes(o Options) []web.Route {
 		(&account.Handlers{Staff: o.Staff}).Routes(),
 		(&overview.Handlers{
 			DefaultSigning: o.DefaultSigning, Jobs: o.Jobs, Log: o.Log, Partners: o.Partners,
-			Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy, Reporting: o.Reporting,
+			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting, Requests: o.Requests,
 		}).Routes(),
 		finder.Routes(),
 		event.Routes(),
 		(&staffpages.Handlers{AdminURL: o.AdminURL, Audit: o.Audit, Staff: o.Staff}).Routes(),
-		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(), (&notes.Handlers{Privacy: o.Privacy}).Routes(), payout.Routes(), reconciliation.Routes(),
+		partner.Routes(), pricing.Routes(), lead.Routes(), request.Routes(), disclosure.Routes(),
+		(&notepages.Handlers{Notes: o.Notes}).Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
-		(&retention.Handlers{Privacy: o.Privacy, Days: o.RetentionDays}).Routes(),
+		(&retentionpages.Handlers{Erasures: o.Erasures, Retention: o.Retention, Days: o.RetentionDays}).Routes(),
 		[]web.Route{
 			{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme},
 			{Method: http.MethodGet, Path: pack.KeyPath, Open: true, Handle: evidenceKeys(o.EvidenceKeys)},

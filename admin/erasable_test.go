@@ -16,8 +16,10 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/consents"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -126,15 +128,15 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 	b.Post(t, reconciliation+"/lines/2/resolve", url.Values{"note": {"canary-resolution"}})
 	returned := b.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {"fraud"}, "evidence": {"canary-evidence"}}).ExpectCreated(t, "/payouts/returns/")
 	b.Post(t, returned+"/accept", url.Values{"answer": {"canary-answer"}})
-	by := c.Options.Privacy.By(testkit.Actor(t, c.Database, "fay@example.com"))
-	if _, err := by.Reveal(t.Context(), scope.System, privacy.Reveal{
+	user := testkit.Actor(t, c.Database, "fay@example.com")
+	if _, err := c.Options.Reveals.By(user).Reveal(t.Context(), scope.System, reveal.NewReveal{
 		Lead: leadID, Field: models.ContactEmail, Reason: models.RevealForOther, Note: "canary-reveal",
 	}); err != nil {
 		t.Fatal(err)
 	}
-	request, err := by.CreateRequest(t.Context(), privacy.NewRequest{
+	request, err := c.Options.Requests.By(user).Create(t.Context(), requests.NewRequest{
 		Kind: models.RequestAccess, ReceivedOn: c.Time.Now().UTC().Truncate(24 * time.Hour), Leads: []uuid.UUID{leadID}, Reference: "canary-request",
-		Identity: privacy.Identity{Check: models.IdentityReply, Note: "canary-identity"},
+		Identity: requests.Identity{Check: models.IdentityReply, Note: "canary-identity"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +162,7 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 	partner := id.Format(id.Partner, c.Harbour().ID)
 	objects := map[string]string{
 		"/leads": lead, "/partners": partner, "/payouts/returns": strings.TrimPrefix(returned, "/payouts/returns/"),
-		"/privacy/requests": privacy.RequestID(request.ID), "/privacy/disclosures": privacy.DisclosureID(disclosure),
+		"/privacy/requests": requests.ID(request.ID), "/privacy/disclosures": consents.DisclosureID(disclosure),
 		"/reconciliation": strings.TrimPrefix(reconciliation, "/reconciliation/"),
 	}
 	more := []string{"/partners/" + partner + "?tab=traffic", "/payouts?lead=" + lead, reconciliation + "?finding=amount_differs", reconciliation + "?finding=matched"}

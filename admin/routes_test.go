@@ -14,10 +14,11 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/consents"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/authz"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -30,10 +31,10 @@ func objectID(h *admintest.Console, r web.Route) string {
 		return id.Format(id.RateCard, uuid.New())
 	}
 	if strings.HasPrefix(r.Path, "/privacy/disclosures") {
-		return privacy.DisclosureID(uuid.New())
+		return consents.DisclosureID(uuid.New())
 	}
 	if strings.HasPrefix(r.Path, "/privacy") {
-		return privacy.RequestID(uuid.New())
+		return requests.ID(uuid.New())
 	}
 	if strings.HasPrefix(r.Path, "/reconciliation") {
 		return reconcile.ID(uuid.New())

@@ -10,10 +10,11 @@ import (
 
 	"github.com/pingpost/pingpost/bench/benchdata"
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/retention"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -45,14 +46,13 @@ func (b *bench) retention(ctx context.Context) (err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	s := privacy.NewService(db, nil, p.keys, journal.Folder(folder), clock.System{}, privacy.Settings{
-		Retention: privacy.Retention{Contact: privacy.Days{Default: retainedDays}},
-	})
-	plan, err := s.PlanRetention(ctx, 0)
+	erasures := erasure.NewService(db, nil, p.keys, journal.Folder(folder), clock.System{}, erasure.Settings{})
+	s := retention.NewService(db, erasures, clock.System{}, retention.Periods{Contact: retention.Days{Default: retainedDays}})
+	plan, err := s.Plan(ctx, 0)
 	if err != nil {
 		return err
 	}
-	if err := s.ApplyRetention(ctx, plan.Version); err != nil {
+	if err := s.Apply(ctx, plan.Version); err != nil {
 		return err
 	}
 	steady := p.deliverAs(postsJob{Rate: steadyPosts})
@@ -81,13 +81,13 @@ func (b *bench) retention(ctx context.Context) (err error) {
 		b.progress("retention %d/%d: p99 of posts %.0f µs, during a run %.0f µs; %.0f leads erased per second",
 			n, b.plan.RetentionRounds, without.p99(), beside.p99(), erased[len(erased)-1])
 	}
-	if _, err := s.RunRetention(ctx); err != nil { // the rest
+	if _, err := s.Run(ctx); err != nil { // the rest
 		return err
 	}
 	if err := p.holds(ctx, int64(b.plan.RetentionLeads), "erased leads", "leads WHERE state = 'erased'"); err != nil {
 		return err
 	}
-	if _, err := s.VerifyErasures(ctx); err != nil {
+	if _, err := erasures.Verify(ctx); err != nil {
 		return err
 	}
 	b.report.retention(alone, retaining, erased[:len(retaining.rounds)])
@@ -119,7 +119,7 @@ func (b *bench) fillExpired(ctx context.Context, p *product, db *postgres.DB) er
 // retainBeside sends posts while leads are erased. The result ended reports whether all leads were erased
 // before all posts were sent.
 func retainBeside(
-	ctx context.Context, db *postgres.DB, s *privacy.Service, posts func() (round, error),
+	ctx context.Context, db *postgres.DB, s *retention.Service, posts func() (round, error),
 ) (r round, perSecond float64, ended bool, err error) {
 	count := func() (n int64, err error) {
 		err = db.Pool.QueryRow(ctx, `SELECT count(*) FROM erasures`).Scan(&n)
@@ -134,7 +134,7 @@ func retainBeside(
 	result := make(chan error, 1)
 	start := clock.System{}.Now()
 	go func() {
-		_, err := s.RunRetention(during)
+		_, err := s.Run(during)
 		result <- err
 	}()
 	r, err = posts()

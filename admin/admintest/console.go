@@ -24,10 +24,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
-	"github.com/pingpost/pingpost/admin/retention"
+	retentionpages "github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -41,11 +42,11 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
@@ -72,7 +73,7 @@ type Setup struct {
 	Proxies      []netip.Prefix
 	Policy       ratecard.Policy
 	TwoUsers     bool // the setting privacy.require_approval
-	Retention    privacy.Retention
+	Retention    retention.Periods
 }
 
 // RevealsPerDay is how many contact fields a user may reveal per day.
@@ -142,23 +143,29 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
+	services := leadkit.NewServices(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, leadkit.Settings{
+		RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
+	})
 	h.Options = admin.Options{
-		Quotes:        quotes,
-		Environment:   k.Environment,
-		Clock:         h.Time,
-		Log:           slog.New(slog.DiscardHandler),
-		Access:        access,
-		Staff:         h.StaffService,
-		Audit:         audit.New(h.DB, h.Time),
-		Partners:      partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
-		Checker:       checker,
-		Leads:         leads.NewReader(h.DB, keys, h.Time),
-		Jobs:          h.Jobs,
-		Payouts:       payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
-		RetentionDays: retention.Days{Sandbox: 7, Exports: 7, Requests: 365},
-		Privacy: privacy.NewService(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, privacy.Settings{
-			RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
-		}),
+		Quotes:         quotes,
+		Environment:    k.Environment,
+		Clock:          h.Time,
+		Log:            slog.New(slog.DiscardHandler),
+		Access:         access,
+		Staff:          h.StaffService,
+		Audit:          audit.New(h.DB, h.Time),
+		Partners:       partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
+		Checker:        checker,
+		Leads:          leads.NewReader(h.DB, keys, h.Time),
+		Jobs:           h.Jobs,
+		Payouts:        payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour, ExportRetention: 7 * 24 * time.Hour}),
+		RetentionDays:  retentionpages.Days{Sandbox: 7, Exports: 7, Requests: 365},
+		Erasures:       services.Erasures,
+		Reveals:        services.Reveals,
+		Retention:      services.Retention,
+		Consents:       services.Consents,
+		Notes:          services.Notes,
+		Requests:       services.Requests,
 		Reconcile:      reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:         prices.WithPolicy(k.Policy),
 		Reporting:      reporting.NewReader(h.DB),
@@ -172,7 +179,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Options.EvidenceKeys = published
 	h.Options.Evidence = evidence.NewService(evidence.Deps{
 		DB: h.DB, Clock: h.Time, Keys: signing, Audit: h.Options.Audit, Leads: h.Options.Leads, Payouts: h.Options.Payouts,
-		Privacy: h.Options.Privacy, URL: h.Options.PublicURL,
+		Erasures: services.Erasures, Reveals: services.Reveals, URL: h.Options.PublicURL,
 	})
 	handler, err := admin.New(h.Options)
 	if err != nil {

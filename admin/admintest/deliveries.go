@@ -19,7 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -49,7 +49,7 @@ func NewConsoleWithTwoUsers(t *testing.T) ConsoleWithDeliveries {
 // NewConsoleWithRetention is like NewConsoleWithDeliveries. Contact records have a retention period.
 func NewConsoleWithRetention(t *testing.T, days int) ConsoleWithDeliveries {
 	t.Helper()
-	return newConsoleWithDeliveries(t, Setup{Retention: privacy.Retention{Contact: privacy.Days{Default: days}}})
+	return newConsoleWithDeliveries(t, Setup{Retention: retention.Periods{Contact: retention.Days{Default: days}}})
 }
 
 func newConsoleWithDeliveries(t *testing.T, s Setup) ConsoleWithDeliveries {

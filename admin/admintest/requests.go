@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/platform/audit"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -15,16 +15,16 @@ import (
 // there are no leads, nothing is found.
 func PrivacyRequest(t testing.TB, h *Console, leadIDs ...uuid.UUID) string {
 	t.Helper()
-	n := privacy.NewRequest{
+	n := requests.NewRequest{
 		Kind: models.RequestAccess, ReceivedOn: h.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs,
-		Identity: privacy.Identity{Check: models.IdentityReply},
+		Identity: requests.Identity{Check: models.IdentityReply},
 	}
 	if len(leadIDs) == 0 {
 		n.Person.Email = "nothing-is-found@example.com"
 	}
-	r, err := h.Options.Privacy.By(audit.Operator).CreateRequest(t.Context(), n)
+	r, err := h.Options.Requests.By(audit.Operator).Create(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return privacy.RequestID(r.ID)
+	return requests.ID(r.ID)
 }

@@ -5,37 +5,37 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/consents"
 	view "github.com/pingpost/pingpost/templates/disclosures"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var kinds = []struct {
-	kind  privacy.DisclosureKind
+	kind  consents.DisclosureKind
 	label string
 }{
-	{privacy.NonStandardTexts, "Not standard"},
-	{privacy.StandardTexts, "Standard"},
-	{privacy.ReplacedTexts, "Replaced"},
+	{consents.NonStandardTexts, "Not standard"},
+	{consents.StandardTexts, "Standard"},
+	{consents.ReplacedTexts, "Replaced"},
 }
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	kind := privacy.DisclosureKind(q.Get("kind"))
-	if kind != privacy.StandardTexts && kind != privacy.ReplacedTexts {
-		kind = privacy.NonStandardTexts
+	kind := consents.DisclosureKind(q.Get("kind"))
+	if kind != consents.StandardTexts && kind != consents.ReplacedTexts {
+		kind = consents.NonStandardTexts
 	}
 	v := view.ListView{Shell: k.Shell(allTexts.Label), Tabs: k.PrivacyTabs(), Kind: string(kind), Limited: !k.Scope.All()}
 	for _, option := range kinds {
 		tab := ui.Tab{Label: option.label, URL: allTexts.URL, Current: option.kind == kind}
-		if option.kind != privacy.NonStandardTexts {
+		if option.kind != consents.NonStandardTexts {
 			tab.URL += "?kind=" + string(option.kind)
 		}
 		v.Kinds = append(v.Kinds, tab)
 	}
-	before, _ := privacy.ParseDisclosureCursor(q.Get("before")) // an invalid cursor means the first page
-	after, _ := privacy.ParseDisclosureCursor(q.Get("after"))
-	all, newer, older, err := h.Privacy.Disclosures(k.R.Context(), k.Scope, kind, before, after, web.PageSize)
+	before, _ := consents.ParseDisclosureCursor(q.Get("before")) // an invalid cursor means the first page
+	after, _ := consents.ParseDisclosureCursor(q.Get("after"))
+	all, newer, older, err := h.Consents.Disclosures(k.R.Context(), k.Scope, kind, before, after, web.PageSize)
 	if err != nil {
 		return err
 	}
@@ -53,20 +53,20 @@ func (h *Handlers) list(k *web.Request) error {
 const shownInList = 120
 
 // startOf returns the start of a text in one line, or its ID if the start is blank.
-func startOf(d privacy.Disclosure) string {
+func startOf(d consents.Disclosure) string {
 	text := []rune(strings.Join(strings.Fields(d.Text), " "))
 	switch {
 	case len(text) == 0:
-		return privacy.DisclosureID(d.ID)
+		return consents.DisclosureID(d.ID)
 	case len(text) > shownInList:
 		return string(text[:shownInList]) + "…"
 	}
 	return string(text)
 }
 
-func facts(k *web.Request, d privacy.Disclosure) view.Facts {
+func facts(k *web.Request, d consents.Disclosure) view.Facts {
 	f := view.Facts{
-		ID:         privacy.DisclosureID(d.ID),
+		ID:         consents.DisclosureID(d.ID),
 		Partner:    web.PartnerLink(k, d.PartnerID, d.PartnerName),
 		FirstUsed:  d.FirstUsedAt,
 		Standard:   d.Standard,

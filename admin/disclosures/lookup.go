@@ -16,7 +16,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 	if !ok {
 		return ""
 	}
-	if _, err := h.Privacy.Disclosure(k.R.Context(), sc, disclosure); err != nil {
+	if _, err := h.Consents.Disclosure(k.R.Context(), sc, disclosure); err != nil {
 		return ""
 	}
 	return web.DisclosureURL(disclosure)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/consents"
 	view "github.com/pingpost/pingpost/templates/disclosures"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -15,12 +15,12 @@ import (
 const shownLeads = 100
 
 // disclosure returns the text with the id in the URL.
-func (h *Handlers) disclosure(k *web.Request) (d privacy.Disclosure, err error) {
+func (h *Handlers) disclosure(k *web.Request) (d consents.Disclosure, err error) {
 	object, err := web.PathID(k, "id", id.Disclosure)
 	if err != nil {
 		return d, err
 	}
-	d, err = h.Privacy.Disclosure(k.R.Context(), k.Scope, object)
+	d, err = h.Consents.Disclosure(k.R.Context(), k.Scope, object)
 	return d, web.OrNotFound(err)
 }
 
@@ -29,7 +29,7 @@ func (h *Handlers) page(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	leads, err := h.Privacy.DisclosureLeads(k.R.Context(), k.Scope, d, shownLeads)
+	leads, err := h.Consents.DisclosureLeads(k.R.Context(), k.Scope, d, shownLeads)
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/consents"
 	view "github.com/pingpost/pingpost/templates/disclosures"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // toReplace returns the text with the id in the URL. Leads of all partners can use the text.
-func (h *Handlers) toReplace(k *web.Request) (d privacy.Disclosure, err error) {
+func (h *Handlers) toReplace(k *web.Request) (d consents.Disclosure, err error) {
 	if !k.Scope.All() {
 		return d, web.ErrNotFound
 	}
@@ -33,14 +33,14 @@ func (h *Handlers) replace(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	replacement := privacy.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
+	replacement := consents.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
 	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
 	_, err = replacement.Check()
 	return web.Submit(k, web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			err := h.Privacy.By(k.By).ReplaceDisclosure(k.R.Context(), k.Scope, replacement)
+			err := h.Consents.By(k.By).Replace(k.R.Context(), k.Scope, replacement)
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)
 			}
@@ -50,7 +50,7 @@ func (h *Handlers) replace(k *web.Request) error {
 			if d, err = h.disclosure(k); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.Conflict(k, "disclosure", privacy.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
+			conflict, err = web.Conflict(k, "disclosure", consents.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
 			return d.Version(), conflict, err
 		},
 		Show: show,
@@ -64,9 +64,9 @@ func mistakes(err error) ui.Errors {
 	return nil
 }
 
-func (h *Handlers) showReplace(k *web.Request, d privacy.Disclosure, text string, r web.Rejected) error {
+func (h *Handlers) showReplace(k *web.Request, d consents.Disclosure, text string, r web.Rejected) error {
 	return k.Show(r.Status, view.Replace(view.ReplaceView{
-		Shell:    k.Shell("Replace disclosure text", allTexts, ui.Link{Label: privacy.DisclosureID(d.ID), URL: web.DisclosureURL(d.ID)}),
+		Shell:    k.Shell("Replace disclosure text", allTexts, ui.Link{Label: consents.DisclosureID(d.ID), URL: web.DisclosureURL(d.ID)}),
 		URL:      web.DisclosureURL(d.ID),
 		Facts:    facts(k, d),
 		Current:  d.Text,

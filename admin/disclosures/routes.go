@@ -5,12 +5,12 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/consents"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Handlers serves the pages for disclosure texts.
-type Handlers struct{ Privacy *privacy.Service }
+type Handlers struct{ Consents *consents.Service }
 
 var allTexts = ui.Link{Label: "Disclosure texts", URL: "/privacy/disclosures"}
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -19,7 +19,7 @@ func (h *Handlers) erasePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if h.Privacy.CheckErase() != nil {
+	if h.Erasures.CheckErase() != nil {
 		return k.Redirect(web.NewErasureURL(lead))
 	}
 	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: web.StepUpAgain(k)})
@@ -31,14 +31,14 @@ func (h *Handlers) erase(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	asked := privacy.Erasure{Lead: lead, Reason: models.ErasureReason(f.Get("reason")), Note: f.Get("note")}
+	asked := erasure.NewErasure{Lead: lead, Reason: models.ErasureReason(f.Get("reason")), Note: f.Get("note")}
 	show := func(r web.Rejected) error { return h.showErase(k, r.Status, lead, r) }
 	_, err = asked.Check()
 	return web.Submit(k, web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			_, err := h.Privacy.By(k.By).Erase(k.R.Context(), k.Scope, asked)
+			_, err := h.Erasures.By(k.By).Erase(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)
 			}
@@ -58,7 +58,7 @@ func (h *Handlers) erasable(k *web.Request) (uuid.UUID, error) {
 	if _, err := h.Leads.Get(k.R.Context(), k.Scope, lead); err != nil {
 		return lead, web.OrNotFound(err)
 	}
-	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
+	receipt, found, err := h.Erasures.ReceiptOf(k.R.Context(), lead)
 	if err == nil && found && !receipt.KeepsConsent {
 		err = web.ErrNotFound
 	}
@@ -80,7 +80,7 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 		StepUp:  r.StepUp,
 		Errors:  r.Errors,
 	}
-	for _, reason := range privacy.ErasureReasons {
+	for _, reason := range erasure.Reasons {
 		v.Reasons = append(v.Reasons, web.ReasonOption(string(reason.Code), reason.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
@@ -91,7 +91,7 @@ func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.R
 // privacy request. It returns "" if the user may not create privacy requests.
 func (h *Handlers) eraseURL(k *web.Request, lead uuid.UUID) string {
 	switch {
-	case h.Privacy.CheckErase() == nil:
+	case h.Erasures.CheckErase() == nil:
 		return web.LeadURL(lead) + "/erase"
 	case k.May(web.WriteRequests):
 		return web.NewErasureURL(lead)
@@ -103,7 +103,7 @@ func (h *Handlers) eraseURL(k *web.Request, lead uuid.UUID) string {
 // form if the user may erase the lead, or the details of its consent.
 func (h *Handlers) addErasure(k *web.Request, l leads.Details, v *view.DetailsView) error {
 	partner := l.PartnerID
-	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), l.ID)
+	receipt, found, err := h.Erasures.ReceiptOf(k.R.Context(), l.ID)
 	if err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (h *Handlers) addErasure(k *web.Request, l leads.Details, v *view.DetailsVi
 		return nil
 	}
 	v.Erasure = &view.Erasure{
-		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(), KeepsConsent: receipt.KeepsConsent,
+		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(erasure.ReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(), KeepsConsent: receipt.KeepsConsent,
 	}
-	if privacy.MustNotify(receipt.Reason, partner) {
+	if erasure.MustNotify(receipt.Reason, partner) {
 		v.Erasure.Notify = v.Partner.Label
 	}
 	if receipt.KeepsConsent {

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -94,12 +94,12 @@ func (h *Handlers) showEvidence(k *web.Request, status int, r evidenceRequest, r
 		v.Cancel = "/payouts/returns/" + r.disputed
 	}
 	if r.lead.State != models.LeadErased && k.MayAt(web.RevealLeads, r.lead.PartnerID) {
-		fields, err := h.Privacy.By(k.By).RecentlyRevealed(k.R.Context(), r.lead.ID)
+		fields, err := h.Reveals.By(k.By).RecentlyRevealed(k.R.Context(), r.lead.ID)
 		if err != nil {
 			return err
 		}
 		for _, f := range fields {
-			v.Fields = append(v.Fields, privacy.Fields.Label(f))
+			v.Fields = append(v.Fields, reveal.Fields.Label(f))
 		}
 	}
 	v.Contact = ui.Option{Value: "yes", Label: "Include contact data", Selected: k.R.PostForm.Get("contact") != ""}

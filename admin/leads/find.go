@@ -86,10 +86,10 @@ func (h *Handlers) findLeads(k *web.Request, text string) (found leads.SearchRes
 
 // countLookup counts a search for a person towards the user's daily limit, and checks that it can be carried out.
 func (h *Handlers) countLookup(k *web.Request, p leads.Person) error {
-	if err := h.Privacy.CheckJournal(k.R.Context()); err != nil {
+	if err := h.Erasures.CheckJournal(k.R.Context()); err != nil {
 		return err
 	}
-	return h.Privacy.By(k.By).CountLookup(k.R.Context(), p)
+	return h.Reveals.By(k.By).CountLookup(k.R.Context(), p)
 }
 
 // countries returns the countries that the platform has prices for, in which a phone number without a country code

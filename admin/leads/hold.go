@@ -7,8 +7,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -28,13 +28,13 @@ func (h *Handlers) hold(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	asked := privacy.NewHold{Lead: l.ID, Person: f.Get("person") == "yes", Reason: f.Get("reason")}
+	asked := erasure.NewHold{Lead: l.ID, Person: f.Get("person") == "yes", Reason: f.Get("reason")}
 	show := func(r web.Rejected) error { return h.showHold(k, r.Status, l, r) }
 	_, err = asked.Check()
 	return web.Submit(k, web.Form{
 		Errors: mistakes(err),
 		Do: func() (string, error) {
-			_, err := h.Privacy.By(k.By).PlaceHold(k.R.Context(), k.Scope, asked)
+			_, err := h.Erasures.By(k.By).PlaceHold(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)
 			}
@@ -62,7 +62,7 @@ func (h *Handlers) holdable(k *web.Request) (l leads.Details, err error) {
 }
 
 func (h *Handlers) mayBeHeld(k *web.Request, l leads.Details) (bool, error) {
-	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), l.ID)
+	receipt, found, err := h.Erasures.ReceiptOf(k.R.Context(), l.ID)
 	return !l.Sandbox && (!found || receipt.KeepsConsent), err
 }
 
@@ -103,7 +103,7 @@ func (h *Handlers) release(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.LeadURL(hold.LeadID), h.Privacy.By(k.By).ReleaseHold(k.R.Context(), k.Scope, hold.ID)
+			return web.LeadURL(hold.LeadID), h.Erasures.By(k.By).ReleaseHold(k.R.Context(), k.Scope, hold.ID)
 		},
 		Show: func(r web.Rejected) error { return h.showRelease(k, r.Status, hold, r) },
 	})
@@ -120,7 +120,7 @@ func (h *Handlers) activeHold(k *web.Request) (hold models.LegalHold, err error)
 	if err != nil {
 		return hold, web.ErrNotFound
 	}
-	hold, err = h.Privacy.ActiveHold(k.R.Context(), k.Scope, name)
+	hold, err = h.Erasures.ActiveHold(k.R.Context(), k.Scope, name)
 	if err == nil && hold.LeadID != lead {
 		err = web.ErrNotFound
 	}
@@ -147,7 +147,7 @@ func (h *Handlers) showRelease(k *web.Request, status int, hold models.LegalHold
 
 // addHolds adds the active legal holds that apply to a lead, and the link that places one.
 func (h *Handlers) addHolds(k *web.Request, l leads.Details, v *view.DetailsView) error {
-	all, err := h.Privacy.HoldsOf(k.R.Context(), l.ID)
+	all, err := h.Erasures.HoldsOf(k.R.Context(), l.ID)
 	if err != nil {
 		return err
 	}

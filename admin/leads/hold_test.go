@@ -90,13 +90,13 @@ func TestLegalHold(t *testing.T) {
 func TestLeadWithKeptConsent(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithRetention(t, 10)
-	s := b.Options.Privacy
-	if _, err := s.RunRetention(t.Context()); err != nil { // puts the period into effect, because there are no leads
+	s := b.Options.Retention
+	if _, err := s.Run(t.Context()); err != nil { // puts the period into effect, because there are no leads
 		t.Fatal(err)
 	}
 	lead, _ := b.Deliver(t, b.Harbour())
 	b.Time.Advance(11 * 24 * time.Hour)
-	if run, err := s.RunRetention(t.Context()); err != nil || len(run.Erased) != 1 {
+	if run, err := s.Run(t.Context()); err != nil || len(run.Erased) != 1 {
 		t.Fatalf("got %+v, %v", run, err)
 	}
 	at := "/leads/" + lead

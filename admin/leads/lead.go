@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/payload"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -173,14 +173,14 @@ func (h *Handlers) addDuration(k *web.Request, l leads.Details, v *view.DetailsV
 // addReveals adds past reveals of the contact record to the lead's timeline. If the user may reveal
 // fields of the record, addReveals also adds a link to the reveal form.
 func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsView) error {
-	all, err := h.Privacy.RevealsOf(k.R.Context(), k.Scope, l.ID)
+	all, err := h.Reveals.RevealsOf(k.R.Context(), k.Scope, l.ID)
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		step := view.Step{
-			At: r.At, Event: "revealed", What: "Revealed: " + privacy.Fields.Label(r.Field), Reason: string(r.Reason),
-			Detail: "By " + r.Actor + ", " + privacy.Reasons.Label(r.Reason),
+			At: r.At, Event: "revealed", What: "Revealed: " + reveal.Fields.Label(r.Field), Reason: string(r.Reason),
+			Detail: "By " + r.Actor + ", " + reveal.Reasons.Label(r.Reason),
 		}
 		if r.Note != "" && (k.MayAt(web.RevealLeads, l.PartnerID) || k.MayAt(web.VerifyAudit, l.PartnerID)) {
 			step.Detail += ". " + k.Erasable(r.Note)
@@ -189,21 +189,21 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 	}
 	if !k.MayAt(web.RevealLeads, l.PartnerID) {
 		v.Contact.RevealRoles = k.RoleNamesGranting(web.RevealLeads)
-	} else if l.State != models.LeadErased && h.Privacy.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
+	} else if l.State != models.LeadErased && h.Reveals.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
 		v.Contact.RevealURL = web.LeadURL(l.ID) + "/reveal?field="
 	}
 	return nil
 }
 
-var exportLabels = map[privacy.ExportKind]string{
-	privacy.RequestExport:   "Data exported for a privacy request",
-	privacy.RequestDownload: "Exported data downloaded",
-	privacy.EvidencePack:    "Evidence pack downloaded",
+var exportLabels = map[reveal.ExportKind]string{
+	reveal.RequestExport:   "Data exported for a privacy request",
+	reveal.RequestDownload: "Exported data downloaded",
+	reveal.EvidencePack:    "Evidence pack downloaded",
 }
 
 // addExports adds the exports that contained the lead to its timeline.
 func (h *Handlers) addExports(k *web.Request, l leads.Details, v *view.DetailsView) error {
-	all, err := h.Privacy.ExportsOf(k.R.Context(), k.Scope, l.ID)
+	all, err := h.Reveals.ExportsOf(k.R.Context(), k.Scope, l.ID)
 	if err != nil {
 		return err
 	}

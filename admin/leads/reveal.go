@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -37,7 +37,7 @@ func (h *Handlers) reveal(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	asked := privacy.Reveal{
+	asked := reveal.NewReveal{
 		Lead: lead, Field: models.ContactField(f.Get("field")), Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
 	}
 	show := func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) }
@@ -46,7 +46,7 @@ func (h *Handlers) reveal(k *web.Request) error {
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
+			value, err := h.Reveals.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
 				return "", web.ShowFailure(k, failed, show)
 			}
@@ -55,7 +55,7 @@ func (h *Handlers) reveal(k *web.Request) error {
 			}
 			k.W.Header().Set("Refresh", strconv.Itoa(int(revealedFor.Seconds()))+"; url="+web.LeadURL(lead))
 			return "", k.ShowSecret(http.StatusOK, view.Revealed(view.RevealedView{
-				Shell:   k.Shell(ui.Sentence(privacy.Fields.Label(asked.Field)), allLeads, leadLink(lead)),
+				Shell:   k.Shell(ui.Sentence(reveal.Fields.Label(asked.Field)), allLeads, leadLink(lead)),
 				Field:   string(asked.Field),
 				Value:   readable(asked.Field, value),
 				Until:   k.Now.Add(revealedFor),
@@ -102,11 +102,11 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 		StepUp: r.StepUp,
 		Errors: r.Errors,
 	}
-	for _, offered := range privacy.Fields {
+	for _, offered := range reveal.Fields {
 		v.Fields = append(v.Fields, ui.Option{Value: string(offered.Code), Label: ui.Sentence(offered.Label)})
 	}
 	v.Fields = web.SelectOption(v.Fields, field)
-	for _, reason := range privacy.Reasons {
+	for _, reason := range reveal.Reasons {
 		v.Reasons = append(v.Reasons, web.ReasonOption(string(reason.Code), reason.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))

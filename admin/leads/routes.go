@@ -5,15 +5,16 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/reveal"
 )
 
 // Handlers serves the pages for leads.
@@ -24,7 +25,8 @@ type Handlers struct {
 	Partners  *partners.Service
 	Payouts   *payouts.Service
 	Prices    *ratecard.Service
-	Privacy   *privacy.Service
+	Erasures  *erasure.Service
+	Reveals   *reveal.Service
 	Quotes    *quote.Sealer
 	Reporting *reporting.Reader
 }

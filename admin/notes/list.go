@@ -5,8 +5,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/notes"
@@ -15,7 +15,7 @@ import (
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Privacy.Notes(k.R.Context(), k.Scope, privacy.NotePage{
+	all, newer, older, err := h.Notes.Notes(k.R.Context(), k.Scope, notes.Page{
 		Before: q.Get("before"), After: q.Get("after"), Size: web.PageSize,
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *Handlers) find(k *web.Request) error {
 	if text == "" {
 		return k.Redirect(allNotes.URL)
 	}
-	all, more, err := h.Privacy.By(k.By).FindNotes(k.R.Context(), k.Scope, text, mostFound)
+	all, more, err := h.Notes.By(k.By).Find(k.R.Context(), k.Scope, text, mostFound)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (h *Handlers) find(k *web.Request) error {
 	}))
 }
 
-func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
+func rows(k *web.Request, all []notes.Note) (shown []view.Row) {
 	for _, n := range all {
 		row := view.Row{
 			At: n.At, Kind: kindLabels[n.Kind], Reference: reference(n), Note: noteText(k, n), By: n.CreatedBy,
@@ -66,40 +66,40 @@ func rows(k *web.Request, all []privacy.Note) (shown []view.Row) {
 	return shown
 }
 
-var kindLabels = map[privacy.NoteKind]string{
-	privacy.ReturnNote:            "return",
-	privacy.AdjustmentNote:        "adjustment",
-	privacy.EvidenceNote:          "return request",
-	privacy.AdjustmentRequestNote: "adjustment request",
-	privacy.FindingNote:           "finding",
+var kindLabels = map[notes.Kind]string{
+	notes.ReturnNote:            "return",
+	notes.AdjustmentNote:        "adjustment",
+	notes.EvidenceNote:          "return request",
+	notes.AdjustmentRequestNote: "adjustment request",
+	notes.FindingNote:           "finding",
 }
 
 // reference returns the ID of what the note is about.
-func reference(n privacy.Note) string {
+func reference(n notes.Note) string {
 	switch n.Kind {
-	case privacy.EvidenceNote:
+	case notes.EvidenceNote:
 		return id.Format(id.Return, n.Object)
-	case privacy.AdjustmentRequestNote:
+	case notes.AdjustmentRequestNote:
 		return payouts.AdjustmentID(n.Object)
-	case privacy.FindingNote:
+	case notes.FindingNote:
 		return reconcile.ID(n.Object)
-	case privacy.ReturnNote, privacy.AdjustmentNote:
+	case notes.ReturnNote, notes.AdjustmentNote:
 	}
 	return n.Reference
 }
 
-func noteText(k *web.Request, n privacy.Note) string {
-	if n.Kind == privacy.ReturnNote { // it starts with the code of the reason
+func noteText(k *web.Request, n notes.Note) string {
+	if n.Kind == notes.ReturnNote { // it starts with the code of the reason
 		return web.EntryNote(k, payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: models.EntryReturn, Note: n.Note}})
 	}
 	return k.Erasable(n.Note)
 }
 
-func redactURL(n privacy.Note) string { return allNotes.URL + "/" + n.ID + "/redact" }
+func redactURL(n notes.Note) string { return allNotes.URL + "/" + n.ID + "/redact" }
 
 // note returns the note with the ID in the path.
-func (h *Handlers) note(k *web.Request) (privacy.Note, error) {
-	n, err := h.Privacy.Note(k.R.Context(), k.Scope, k.R.PathValue("id"))
+func (h *Handlers) note(k *web.Request) (notes.Note, error) {
+	n, err := h.Notes.Note(k.R.Context(), k.Scope, k.R.PathValue("id"))
 	return n, web.OrNotFound(err)
 }
 
@@ -119,13 +119,13 @@ func (h *Handlers) redact(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return allNotes.URL, h.Privacy.By(k.By).RedactNote(k.R.Context(), k.Scope, n.ID)
+			return allNotes.URL, h.Notes.By(k.By).Redact(k.R.Context(), k.Scope, n.ID)
 		},
 		Show: func(r web.Rejected) error { return h.showRedact(k, r.Status, n, r) },
 	})
 }
 
-func (h *Handlers) showRedact(k *web.Request, status int, n privacy.Note, r web.Rejected) error {
+func (h *Handlers) showRedact(k *web.Request, status int, n notes.Note, r web.Rejected) error {
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
 		Shell:       k.Shell("Redact note", allNotes),
 		Prefix:      "redact",

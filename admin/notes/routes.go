@@ -5,12 +5,12 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Handlers serves the pages for notes.
-type Handlers struct{ Privacy *privacy.Service }
+type Handlers struct{ Notes *notes.Service }
 
 var allNotes = ui.Link{Label: "Notes", URL: "/privacy/notes"}
 

@@ -82,7 +82,7 @@ func (h *Handlers) privacyAttention(k *web.Request) (all []ui.AttentionItem, err
 	if !k.May(web.WriteRequests) {
 		return nil, nil
 	}
-	due, err := h.Privacy.CountDue(k.R.Context())
+	due, err := h.Requests.CountDue(k.R.Context())
 	if err != nil {
 		return nil, err
 	}

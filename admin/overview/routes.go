@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -23,7 +23,7 @@ type Handlers struct {
 	Partners       *partners.Service
 	Payouts        *payouts.Service
 	Prices         *ratecard.Service
-	Privacy        *privacy.Service
+	Requests       *requests.Service
 	Reporting      *reporting.Reader
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/platform/audit"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	view "github.com/pingpost/pingpost/templates/requests"
 )
 
@@ -21,7 +21,7 @@ func (h *Handlers) exportPage(k *web.Request) error {
 	return h.showExport(k, r, web.Rejected{Status: http.StatusOK, StepUp: web.StepUpAgain(k)})
 }
 
-func (h *Handlers) showExport(k *web.Request, r privacy.Request, shown web.Rejected) error {
+func (h *Handlers) showExport(k *web.Request, r requests.Request, shown web.Rejected) error {
 	return k.Show(shown.Status, view.Export(h.stepView(k, r, "export", "Export data", shown)))
 }
 
@@ -36,7 +36,7 @@ func (h *Handlers) export(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			exported, err := h.Privacy.By(k.By).ExportRequest(k.R.Context(), r.ID)
+			exported, err := h.Requests.By(k.By).Export(k.R.Context(), r.ID)
 			f := apperr.As(err)
 			if err != nil && (f == nil || f.Reason != "submitted") {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
@@ -52,7 +52,7 @@ func (h *Handlers) export(k *web.Request) error {
 				Passphrase:  exported.Passphrase,
 				DownloadURL: web.RequestURL(r.ID) + "/export.zip?file=" + exported.File.String(),
 				Request:     requestLink(r.ID),
-				Until:       k.Now.Add(privacy.ExportRetention),
+				Until:       k.Now.Add(requests.ExportRetention),
 			}))
 		},
 		Show: show,
@@ -68,13 +68,13 @@ func (h *Handlers) download(k *web.Request) error {
 	if err != nil && r.FileID != nil {
 		file = *r.FileID
 	}
-	s := h.Privacy.By(k.By)
+	s := h.Requests.By(k.By)
 	archive, err := s.OpenExport(k.R.Context(), r.ID, file)
 	if err != nil {
 		return web.OrNotFound(err)
 	}
 	defer archive.Close()
-	return web.SendZIP(k, privacy.RequestID(r.ID), func(to io.Writer) error {
+	return web.SendZIP(k, requests.ID(r.ID), func(to io.Writer) error {
 		if _, err := io.Copy(to, archive); err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ package requests
 import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/letters"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 )
@@ -40,11 +40,11 @@ var letterTitles = map[letters.Name]string{
 }
 
 // letters returns the letters that the user can copy.
-func (h *Handlers) letters(k *web.Request, r privacy.Request) (all []view.Letter, err error) {
+func (h *Handlers) letters(k *web.Request, r requests.Request) (all []view.Letter, err error) {
 	if !k.May(web.WriteRequests) {
 		return nil, nil
 	}
-	written, err := h.Privacy.Letters(r)
+	written, err := h.Requests.Letters(r)
 	for _, l := range written {
 		all = append(all, view.Letter{Name: string(l.Name), Title: letterTitles[l.Name], Text: k.Erasable(l.Text)})
 	}

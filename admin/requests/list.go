@@ -8,7 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -18,7 +18,7 @@ func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
 	shown := q.Get("state")
 	closed, notify := shown == "closed", shown == "notify"
-	due, err := h.Privacy.CountDue(k.R.Context())
+	due, err := h.Requests.CountDue(k.R.Context())
 	if err != nil {
 		return err
 	}
@@ -33,12 +33,12 @@ func (h *Handlers) list(k *web.Request) error {
 	if k.May(web.WriteRequests) {
 		v.NewURL = "/privacy/requests/new"
 	}
-	read := h.Privacy.OpenRequests
+	read := h.Requests.Open
 	switch {
 	case closed:
-		read = h.Privacy.ClosedRequests
+		read = h.Requests.Closed
 	case notify:
-		read = h.Privacy.RequestsToNotify
+		read = h.Requests.ToNotify
 	}
 	after, _ := id.Parse(id.PrivacyRequest, q.Get("after")) // an invalid id selects the first page
 	all, err := read(k.R.Context(), after, web.PageSize+1)
@@ -47,7 +47,7 @@ func (h *Handlers) list(k *web.Request) error {
 	}
 	if len(all) > web.PageSize {
 		all = all[:web.PageSize]
-		next := url.Values{"after": {privacy.RequestID(all[len(all)-1].ID)}}
+		next := url.Values{"after": {requests.ID(all[len(all)-1].ID)}}
 		if closed || notify {
 			next.Set("state", shown)
 		}
@@ -78,7 +78,7 @@ var outcomeLabels = map[models.RequestOutcome]string{
 	models.OutcomeWithdrawn:    "withdrawn",
 }
 
-func state(k *web.Request, r privacy.Request) view.State {
+func state(k *web.Request, r requests.Request) view.State {
 	switch {
 	case r.Overdue(k.Now):
 		return view.State{Code: "overdue", Label: "overdue"}
@@ -99,5 +99,5 @@ func state(k *web.Request, r privacy.Request) view.State {
 }
 
 func requestLink(request uuid.UUID) ui.Link {
-	return ui.Link{Label: privacy.RequestID(request), URL: web.RequestURL(request)}
+	return ui.Link{Label: requests.ID(request), URL: web.RequestURL(request)}
 }

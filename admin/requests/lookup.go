@@ -12,7 +12,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 	if err != nil || !k.May(web.ReadRequests) {
 		return ""
 	}
-	if _, err := h.Privacy.Request(k.R.Context(), request); err != nil {
+	if _, err := h.Requests.Request(k.R.Context(), request); err != nil {
 		return ""
 	}
 	return web.RequestURL(request)

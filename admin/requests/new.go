@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -23,7 +23,7 @@ func (h *Handlers) newPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	return h.showNew(k, http.StatusOK, url.Values{
 		"received_on": {k.Now.UTC().Format(time.DateOnly)}, "kind": {q.Get("kind")}, "leads": {web.Short(q.Get("leads"))},
-		"law": {string(h.Privacy.DefaultLaw())},
+		"law": {string(h.Requests.DefaultLaw())},
 	}, nil)
 }
 
@@ -35,11 +35,11 @@ func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui
 		LeadIDs: f.Get("leads"), Reference: f.Get("reference"), Due: web.Short(f.Get("due_on")),
 		Errors: mistakes,
 	}
-	for _, kind := range privacy.RequestKinds {
+	for _, kind := range requests.Kinds {
 		v.Kinds = append(v.Kinds, ui.Option{Value: string(kind.Code), Label: ui.Sentence(kindLabels[kind.Code])})
 	}
 	v.Kinds = web.SelectOption(v.Kinds, f.Get("kind"))
-	for _, law := range privacy.Laws {
+	for _, law := range requests.Laws {
 		v.Laws = append(v.Laws, ui.Option{Value: string(law.Code), Label: law.Label})
 	}
 	v.Laws = web.SelectOption(v.Laws, f.Get("law"))
@@ -48,7 +48,7 @@ func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui
 
 func (h *Handlers) create(k *web.Request) error {
 	f := k.R.PostForm
-	n := privacy.NewRequest{
+	n := requests.NewRequest{
 		Kind: models.PrivacyRequestKind(f.Get("kind")), Law: models.PrivacyLaw(f.Get("law")), Reference: f.Get("reference"),
 		Person: leads.Person{Email: strings.TrimSpace(f.Get("email")), Phone: strings.TrimSpace(f.Get("phone")), Country: f.Get("country")},
 	}
@@ -71,7 +71,7 @@ func (h *Handlers) create(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
-			r, err := h.Privacy.By(k.By).CreateRequest(k.R.Context(), n)
+			r, err := h.Requests.By(k.By).Create(k.R.Context(), n)
 			return web.RequestURL(r.ID), err
 		},
 		Show: func(r web.Rejected) error { return h.showNew(k, r.Status, f, r.Errors) },

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -16,11 +16,11 @@ import (
 
 // notices returns the partners to notify of an erasure, and those whose notices are recorded. A partner's
 // contacts are shown while its notice is due.
-func (h *Handlers) notices(k *web.Request, r privacy.Request) (all []view.Notice, err error) {
+func (h *Handlers) notices(k *web.Request, r requests.Request) (all []view.Notice, err error) {
 	if !r.HasErased() {
 		return nil, nil
 	}
-	found, err := h.Privacy.Notices(k.R.Context(), r.ID)
+	found, err := h.Requests.Notices(k.R.Context(), r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (h *Handlers) notices(k *web.Request, r privacy.Request) (all []view.Notice
 		partner := records[n.Partner]
 		v := view.Notice{
 			Partner: web.PartnerLink(k, n.Partner, partner.Slug), ID: id.Format(id.Partner, n.Partner), Leads: n.Leads,
-			By: n.NotifiedBy, At: n.NotifiedAt, Reason: ui.Sentence(privacy.NoNoticeReasons.Label(n.Reason)), Note: k.Erasable(n.Note),
+			By: n.NotifiedBy, At: n.NotifiedAt, Reason: ui.Sentence(requests.NoNoticeReasons.Label(n.Reason)), Note: k.Erasable(n.Note),
 		}
 		if n.NotifiedAt.IsZero() && k.May(web.PartnerContacts) {
 			v.Name = partner.Name
@@ -59,17 +59,17 @@ func (h *Handlers) recordNotice(k *web.Request) error {
 	if err != nil {
 		return web.ErrNotFound
 	}
-	return h.submitNotice(k, r, privacy.NewNotice{Partner: partner}, func(rejected web.Rejected) error {
+	return h.submitNotice(k, r, requests.NewNotice{Partner: partner}, func(rejected web.Rejected) error {
 		return h.showPage(k, rejected.Status, r, rejected.Errors)
 	})
 }
 
 func (h *Handlers) submitNotice(
-	k *web.Request, r privacy.Request, n privacy.NewNotice, show func(web.Rejected) error,
+	k *web.Request, r requests.Request, n requests.NewNotice, show func(web.Rejected) error,
 ) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Privacy.By(k.By).RecordNotice(k.R.Context(), r.ID, n))
+			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Requests.By(k.By).RecordNotice(k.R.Context(), r.ID, n))
 		},
 		Show: show,
 	})
@@ -94,7 +94,7 @@ func (h *Handlers) noNotice(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	n := privacy.NewNotice{Partner: partner, Reason: models.NoNoticeReason(f.Get("reason")), Note: f.Get("note")}
+	n := requests.NewNotice{Partner: partner, Reason: models.NoNoticeReason(f.Get("reason")), Note: f.Get("note")}
 	show := func(rejected web.Rejected) error { return h.showNoNotice(k, r, rejected) }
 	if n.Reason == "" {
 		return show(web.Rejected{
@@ -104,12 +104,12 @@ func (h *Handlers) noNotice(k *web.Request) error {
 	return h.submitNotice(k, r, n, show)
 }
 
-func (h *Handlers) showNoNotice(k *web.Request, r privacy.Request, shown web.Rejected) error {
+func (h *Handlers) showNoNotice(k *web.Request, r requests.Request, shown web.Rejected) error {
 	partner, err := web.PathID(k, "partner", id.Partner)
 	if err != nil {
 		return err
 	}
-	all, err := h.Privacy.Notices(k.R.Context(), r.ID)
+	all, err := h.Requests.Notices(k.R.Context(), r.ID)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (h *Handlers) showNoNotice(k *web.Request, r privacy.Request, shown web.Rej
 		}
 		v := h.stepView(k, r, "notices/"+id.Format(id.Partner, partner), "Record reason", shown)
 		v.Partner, v.GDPR, v.Text = names.Of(partner), r.Law != models.LawCCPA, k.R.PostForm.Get("note")
-		for _, reason := range privacy.NoNoticeReasons {
+		for _, reason := range requests.NoNoticeReasons {
 			v.Options = append(v.Options, web.ReasonOption(string(reason.Code), reason.Label))
 		}
 		v.Options = web.SelectOption(v.Options, k.R.PostForm.Get("reason"))

@@ -10,19 +10,19 @@ import (
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/csvcell"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // request returns the request with the id in the URL.
-func (h *Handlers) request(k *web.Request) (r privacy.Request, err error) {
+func (h *Handlers) request(k *web.Request) (r requests.Request, err error) {
 	object, err := web.PathID(k, "id", id.PrivacyRequest)
 	if err != nil {
 		return r, err
 	}
-	r, err = h.Privacy.Request(k.R.Context(), object)
+	r, err = h.Requests.Request(k.R.Context(), object)
 	return r, web.OrNotFound(err)
 }
 
@@ -34,18 +34,18 @@ func (h *Handlers) page(k *web.Request) error {
 	return h.showPage(k, http.StatusOK, r, nil)
 }
 
-func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mistakes ui.Errors) (err error) {
+func (h *Handlers) showPage(k *web.Request, status int, r requests.Request, mistakes ui.Errors) (err error) {
 	v := view.RequestView{
 		Shell:          k.Shell("Privacy request", allRequests),
 		URL:            web.RequestURL(r.ID),
-		ID:             privacy.RequestID(r.ID),
+		ID:             requests.ID(r.ID),
 		State:          state(k, r),
 		Kind:           ui.Sentence(kindLabels[r.Kind]),
 		KindCode:       string(r.Kind),
-		Law:            privacy.Laws.Label(r.Law),
+		Law:            requests.Laws.Label(r.Law),
 		Guidance:       guidance[r.Kind],
 		Access:         r.Kind == models.RequestAccess,
-		Erasable:       privacy.MayErase(r.Kind),
+		Erasable:       requests.MayErase(r.Kind),
 		Open:           r.Outcome == nil,
 		NoticesDue:     r.ToNotify > 0,
 		Reference:      k.Erasable(r.Reference),
@@ -66,14 +66,14 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	}
 	if r.Identity != nil {
 		v.Identity = view.Identity{
-			Label: ui.Sentence(privacy.IdentityChecks.Label(*r.Identity)), Note: k.Erasable(r.IdentityNote), By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
+			Label: ui.Sentence(requests.IdentityChecks.Label(*r.Identity)), Note: k.Erasable(r.IdentityNote), By: *r.IdentityBy, At: web.TimeOf(r.IdentityAt),
 		}
 	}
 	if r.ClosedBy != nil {
 		v.ClosedBy = *r.ClosedBy
 	}
 	if r.Ground != nil {
-		v.Ground = ui.Sentence(privacy.RejectionGroundLabel(r.PrivacyRequest))
+		v.Ground = ui.Sentence(requests.RejectionGroundLabel(r.PrivacyRequest))
 	}
 	if r.FileID != nil && v.MayWrite {
 		v.ExportURL = v.URL + "/export.zip"
@@ -87,12 +87,12 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 	var held []uuid.UUID
 	if v.Open {
 		var err error
-		if held, err = h.Privacy.HeldLeads(k.R.Context(), r.ID); err != nil {
+		if held, err = h.Requests.HeldLeads(k.R.Context(), r.ID); err != nil {
 			return err
 		}
 	}
 	v.Found.Held = len(held)
-	if err := apperr.As(h.Privacy.By(k.By).CheckAnswer(r)); err != nil && (v.Access || v.Erasable) {
+	if err := apperr.As(h.Requests.By(k.By).CheckAnswer(r)); err != nil && (v.Access || v.Erasable) {
 		v.Blocked = err.Message
 	} else if v.Erasable && len(held) > 0 && len(held) == r.Left() {
 		v.Blocked = "All remaining leads are under a legal hold. They can be erased when it has been released."
@@ -113,11 +113,11 @@ func (h *Handlers) showPage(k *web.Request, status int, r privacy.Request, mista
 }
 
 // canExtend reports whether the deadline of a request can be extended.
-func canExtend(k *web.Request, r privacy.Request) bool {
+func canExtend(k *web.Request, r requests.Request) bool {
 	if r.Outcome != nil || r.Kind == models.RequestComplaint {
 		return r.Outcome == nil
 	}
-	_, ok := privacy.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
+	_, ok := requests.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
 	return ok && r.ExtendedAt == nil && !r.Overdue(k.Now)
 }
 
@@ -125,8 +125,8 @@ func canExtend(k *web.Request, r privacy.Request) bool {
 const shownLeads = 50
 
 // addLeads adds the leads that were found.
-func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestView) error {
-	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
+func (h *Handlers) addLeads(k *web.Request, r requests.Request, v *view.RequestView) error {
+	rows, err := h.Requests.Leads(k.R.Context(), r.ID, shownLeads)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (h *Handlers) addLeads(k *web.Request, r privacy.Request, v *view.RequestVi
 			Match: ui.Option{Value: string(l.Matched), Label: matchLabels[l.Matched]},
 		}
 		if l.Exception != models.ExceptionNone {
-			row.Exception = ui.Sentence(privacy.LeadExceptions.Label(l.Exception)) + "."
+			row.Exception = ui.Sentence(requests.LeadExceptions.Label(l.Exception)) + "."
 			if l.ExceptionNote != "" {
 				row.Exception += " " + k.Erasable(l.ExceptionNote)
 			}
@@ -175,7 +175,7 @@ func (h *Handlers) addHolds(k *web.Request, held []uuid.UUID, v *view.RequestVie
 	if len(held) == 0 {
 		return nil
 	}
-	holds, err := h.Privacy.HoldsOver(k.R.Context(), held[:min(len(held), shownLeads)])
+	holds, err := h.Erasures.HoldsOver(k.R.Context(), held[:min(len(held), shownLeads)])
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, r.Leads)
+	all, err := h.Requests.Leads(k.R.Context(), r.ID, r.Leads)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.SendCSV(k, privacy.RequestID(r.ID), func(to io.Writer) error {
+	return web.SendCSV(k, requests.ID(r.ID), func(to io.Writer) error {
 		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner", "erased"})
 		if err != nil {
 			return err

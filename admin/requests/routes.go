@@ -5,10 +5,11 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -17,7 +18,8 @@ type Handlers struct {
 	Partners *partners.Service
 	Payouts  *payouts.Service
 	Prices   *ratecard.Service
-	Privacy  *privacy.Service
+	Erasures *erasure.Service
+	Requests *requests.Service
 }
 
 var allRequests = ui.Link{Label: "Privacy requests", URL: "/privacy/requests"}

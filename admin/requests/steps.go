@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -29,8 +29,8 @@ type step struct {
 	// erasable is for Route.Erasable.
 	erasable bool
 	show     func(view.StepView) templ.Component
-	fill     func(k *web.Request, r privacy.Request, v *view.StepView) error
-	do       func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error
+	fill     func(k *web.Request, r requests.Request, v *view.StepView) error
+	do       func(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error
 }
 
 func (h *Handlers) steps() []*step {
@@ -38,8 +38,8 @@ func (h *Handlers) steps() []*step {
 		{
 			h: h, name: "identity",
 			title: "Identity check", show: view.CheckIdentity, saves: []string{"identity"}, erasable: true, // the form contains the note
-			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
-				for _, check := range privacy.IdentityChecks {
+			fill: func(k *web.Request, r requests.Request, v *view.StepView) error {
+				for _, check := range requests.IdentityChecks {
 					v.Options = append(v.Options, web.ReasonOption(string(check.Code), check.Label))
 				}
 				chosen := k.R.PostForm.Get("identity")
@@ -49,9 +49,9 @@ func (h *Handlers) steps() []*step {
 				v.Options = web.SelectOption(v.Options, chosen)
 				return nil
 			},
-			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+			do: func(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
-				return s.CheckIdentity(ctx, request, privacy.Identity{Check: models.IdentityCheck(f.Get("identity")), Note: f.Get("note")})
+				return s.CheckIdentity(ctx, request, requests.Identity{Check: models.IdentityCheck(f.Get("identity")), Note: f.Get("note")})
 			},
 		},
 		{
@@ -66,8 +66,8 @@ func (h *Handlers) steps() []*step {
 		{
 			h: h, name: "erase",
 			title: "Erase data", show: view.Erase, stepUp: web.StepUpAlways,
-			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
-				held, err := h.Privacy.HeldLeads(k.R.Context(), r.ID)
+			fill: func(k *web.Request, r requests.Request, v *view.StepView) error {
+				held, err := h.Requests.HeldLeads(k.R.Context(), r.ID)
 				if err != nil {
 					return err
 				}
@@ -75,31 +75,31 @@ func (h *Handlers) steps() []*step {
 				v.Leads -= v.Held
 				return h.addReturns(k, r, held, v)
 			},
-			do: func(ctx context.Context, s *privacy.Service, _ *web.Request, request uuid.UUID) error {
-				return s.EraseRequest(ctx, request)
+			do: func(ctx context.Context, s *requests.Service, _ *web.Request, request uuid.UUID) error {
+				return s.Erase(ctx, request)
 			},
 		},
 		{
 			h: h, name: "extend",
 			title: "Extend deadline", show: view.Extend, saves: []string{"until"},
-			fill: func(k *web.Request, r privacy.Request, v *view.StepView) error {
+			fill: func(k *web.Request, r requests.Request, v *view.StepView) error {
 				v.Complaint = r.Kind == models.RequestComplaint
-				v.Until, _ = privacy.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
+				v.Until, _ = requests.ExtendedDeadline(r.Law, r.Kind, r.ReceivedOn)
 				v.Due, v.UntilText = r.DueOn, web.Short(k.R.PostForm.Get("until"))
 				return nil
 			},
-			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+			do: func(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
 				until, _ := time.Parse(time.DateOnly, f.Get("until")) // rejected by Extend if it is not valid
-				return s.Extend(ctx, request, privacy.Extension{Reason: f.Get("reason"), Until: until})
+				return s.Extend(ctx, request, requests.Extension{Reason: f.Get("reason"), Until: until})
 			},
 		},
 		{
 			h: h, name: "close",
 			title: "Close request", show: view.Close, fill: fillClose, saves: []string{"outcome", "ground"},
-			do: func(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+			do: func(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
-				return s.Close(ctx, request, privacy.Closing{
+				return s.Close(ctx, request, requests.Closing{
 					Outcome: models.RequestOutcome(f.Get("outcome")), Ground: models.RejectionGround(f.Get("ground")), Note: f.Get("note"),
 				})
 			},
@@ -108,8 +108,8 @@ func (h *Handlers) steps() []*step {
 }
 
 // addReturns describes which of the leads that will be erased can still be returned.
-func (h *Handlers) addReturns(k *web.Request, r privacy.Request, held []uuid.UUID, v *view.StepView) error {
-	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, r.Leads)
+func (h *Handlers) addReturns(k *web.Request, r requests.Request, held []uuid.UUID, v *view.StepView) error {
+	rows, err := h.Requests.Leads(k.R.Context(), r.ID, r.Leads)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (h *Handlers) addReturns(k *web.Request, r privacy.Request, held []uuid.UUI
 	return err
 }
 
-func fillAdd(k *web.Request, _ privacy.Request, v *view.StepView) error {
-	for _, e := range privacy.LeadExceptions {
+func fillAdd(k *web.Request, _ requests.Request, v *view.StepView) error {
+	for _, e := range requests.LeadExceptions {
 		v.Options = append(v.Options, web.ReasonOption(string(e.Code), e.Label))
 	}
 	f := k.R.PostForm
@@ -133,18 +133,18 @@ func fillAdd(k *web.Request, _ privacy.Request, v *view.StepView) error {
 	return nil
 }
 
-func addLeads(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+func addLeads(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 	f := k.R.PostForm
 	ids, err := leadIDs(f.Get("leads"))
 	if err != nil {
 		return err
 	}
-	return s.AddLeads(ctx, request, privacy.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
+	return s.AddLeads(ctx, request, requests.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
 }
 
 // fillRemove offers the leads that the page of the request lists. If there are more, the user can type their ids.
-func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepView) error {
-	rows, err := h.Privacy.RequestLeads(k.R.Context(), r.ID, shownLeads)
+func (h *Handlers) fillRemove(k *web.Request, r requests.Request, v *view.StepView) error {
+	rows, err := h.Requests.Leads(k.R.Context(), r.ID, shownLeads)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (h *Handlers) fillRemove(k *web.Request, r privacy.Request, v *view.StepVie
 	return nil
 }
 
-func removeLeads(ctx context.Context, s *privacy.Service, k *web.Request, request uuid.UUID) error {
+func removeLeads(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 	f := k.R.PostForm
 	ids, err := leadIDs(strings.Join(f["leads"], " ") + " " + f.Get("more"))
 	if err != nil {
@@ -172,7 +172,7 @@ func removeLeads(ctx context.Context, s *privacy.Service, k *web.Request, reques
 	return s.RemoveLeads(ctx, request, ids)
 }
 
-func fillClose(k *web.Request, r privacy.Request, v *view.StepView) error {
+func fillClose(k *web.Request, r requests.Request, v *view.StepView) error {
 	f := k.R.PostForm
 	if r.Kind != models.RequestAccess && r.Kind != models.RequestErasure {
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeDone), Label: "The request was fulfilled as described in the note"})
@@ -180,10 +180,10 @@ func fillClose(k *web.Request, r privacy.Request, v *view.StepView) error {
 	switch {
 	case r.Leads == 0:
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found"})
-	case privacy.MayErase(r.Kind) && r.AlreadyErased():
+	case requests.MayErase(r.Kind) && r.AlreadyErased():
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased"})
 	}
-	grounds := privacy.RejectionGrounds(r.Law, r.Kind)
+	grounds := requests.RejectionGrounds(r.Law, r.Kind)
 	if len(grounds) > 0 {
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeRejected), Label: "The request is rejected"})
 		v.Grounds = []ui.Option{{Label: "None"}}
@@ -223,7 +223,7 @@ func (s *step) submit(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: s.stepUp,
 		Do: func() (string, error) {
-			err := s.do(k.R.Context(), s.h.Privacy.By(k.By), k, r.ID)
+			err := s.do(k.R.Context(), s.h.Requests.By(k.By), k, r.ID)
 			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
 				return "", web.ShowFailure(k, f, show)
 			}
@@ -233,7 +233,7 @@ func (s *step) submit(k *web.Request) error {
 	})
 }
 
-func (s *step) render(k *web.Request, r privacy.Request, shown web.Rejected) error {
+func (s *step) render(k *web.Request, r requests.Request, shown web.Rejected) error {
 	v := s.h.stepView(k, r, s.name, s.title, shown)
 	if s.fill != nil {
 		if err := s.fill(k, r, &v); err != nil {
@@ -243,7 +243,7 @@ func (s *step) render(k *web.Request, r privacy.Request, shown web.Rejected) err
 	return k.Show(shown.Status, s.show(v))
 }
 
-func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title string, shown web.Rejected) view.StepView {
+func (h *Handlers) stepView(k *web.Request, r requests.Request, name, title string, shown web.Rejected) view.StepView {
 	f := k.R.PostForm
 	return view.StepView{
 		Shell:   k.Shell(title, allRequests, requestLink(r.ID)),
@@ -255,7 +255,7 @@ func (h *Handlers) stepView(k *web.Request, r privacy.Request, name, title strin
 		StepUp:  shown.StepUp,
 		Errors:  shown.Errors,
 
-		NoController: !h.Privacy.NamesController(),
-		NoRecipients: !h.Privacy.NamesRecipients(),
+		NoController: !h.Requests.NamesController(),
+		NoRecipients: !h.Requests.NamesRecipients(),
 	}
 }

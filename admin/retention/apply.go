@@ -17,14 +17,14 @@ func (h *Handlers) apply(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			return "/privacy/retention", h.Privacy.By(k.By).ApplyRetention(k.R.Context(), k.R.PostForm.Get("version"))
+			return "/privacy/retention", h.Retention.By(k.By).Apply(k.R.Context(), k.R.PostForm.Get("version"))
 		},
 		Show: func(r web.Rejected) error { return h.showApply(k, r) },
 	})
 }
 
 func (h *Handlers) showApply(k *web.Request, r web.Rejected) error {
-	p, err := h.Privacy.PlanRetention(k.R.Context(), countFor)
+	p, err := h.Retention.Plan(k.R.Context(), countFor)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func (h *Handlers) holds(k *web.Request) error {
 	q := k.R.URL.Query()
 	before, _ := id.Parse(id.Hold, q.Get("before")) // an invalid id means the first page
 	after, _ := id.Parse(id.Hold, q.Get("after"))
-	all, newer, older, err := h.Privacy.Holds(k.R.Context(), k.Scope, before, after, web.PageSize)
+	all, newer, older, err := h.Erasures.Holds(k.R.Context(), k.Scope, before, after, web.PageSize)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/retention"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -16,7 +16,7 @@ import (
 const countFor = 3 * time.Second
 
 func (h *Handlers) plan(k *web.Request) error {
-	p, err := h.Privacy.PlanRetention(k.R.Context(), countFor)
+	p, err := h.Retention.Plan(k.R.Context(), countFor)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (h *Handlers) plan(k *web.Request) error {
 
 // periods returns the periods of a category. If waiting is true, it returns only those that are not in
 // effect.
-func periods(p privacy.Plan, c models.RetentionCategory, waiting bool) (all []view.Period) {
+func periods(p retention.Plan, c models.RetentionCategory, waiting bool) (all []view.Period) {
 	for _, period := range p.Periods {
 		if period.Category != c || waiting && period.Days == period.Configured {
 			continue

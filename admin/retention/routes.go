@@ -5,13 +5,15 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/erasure"
+	"github.com/pingpost/pingpost/internal/retention"
 )
 
 // Handlers serves the pages for retention periods and legal holds.
 type Handlers struct {
-	Privacy *privacy.Service
-	Days    Days
+	Erasures  *erasure.Service
+	Retention *retention.Service
+	Days      Days
 }
 
 // Days contains the retention periods that do not depend on the country.

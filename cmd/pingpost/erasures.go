@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
 )
 
 func erasuresCommand() *cobra.Command {
@@ -26,8 +27,8 @@ func erasuresList() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	before := c.Flags().Int64("before", 0, "list only leads whose entry in the journal is before `ENTRY`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			all, err := s.Erasures(c.Context(), *before, erasuresListed)
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			all, err := s.Erasures.Receipts(c.Context(), *before, erasuresListed)
 			if err != nil {
 				return err
 			}
@@ -56,8 +57,8 @@ func erasuresVerify() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			v, err := s.VerifyErasures(c.Context())
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			v, err := s.Erasures.Verify(c.Context())
 			if err != nil {
 				return err
 			}
@@ -85,8 +86,8 @@ erasures and asks for confirmation. It also asks whether leads under a legal hol
 	flags, asJSON, yes := newDBFlags(c), jsonFlag(c), yesFlag(c)
 	eraseHeld := c.Flags().Bool("erase-held", false, "also erase the leads that are under a legal hold in this database")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			plan, err := s.PlanReplay(c.Context())
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			plan, err := s.Erasures.PlanReplay(c.Context())
 			if err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ erasures and asks for confirmation. It also asks whether leads under a legal hol
 					return err
 				}
 			}
-			done, err := s.ReplayErasures(c.Context(), plan, *eraseHeld)
+			done, err := s.Erasures.Replay(c.Context(), plan, *eraseHeld)
 			if err != nil {
 				return err
 			}
@@ -114,7 +115,7 @@ var errHeldUnconfirmed = usageError{errors.New(
 
 // confirmReplay lists the leads that a replay erases, and asks the user to confirm it. If leads are under a
 // legal hold, it asks a second question, unless eraseHeld is set, and sets eraseHeld to the answer.
-func confirmReplay(c *cobra.Command, plan []privacy.ReplayEntry, yes bool, eraseHeld *bool) error {
+func confirmReplay(c *cobra.Command, plan []erasure.ReplayEntry, yes bool, eraseHeld *bool) error {
 	var rows [][]any
 	var held int64
 	for _, e := range plan {

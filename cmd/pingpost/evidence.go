@@ -85,9 +85,9 @@ func (d leadData) evidence() *evidence.Service {
 	queue := jobs.NewQueue(d.db, d.clock, slog.New(slog.DiscardHandler))
 	return evidence.NewService(evidence.Deps{
 		DB: d.db, Clock: d.clock, Keys: evidence.NewKeys(d.db, d.platform, d.clock), Audit: audit.New(d.db, d.clock),
-		Leads:   leads.NewReader(d.db, d.platform, d.clock),
-		Payouts: payouts.NewService(d.db, d.clock, queue, blobstore.NewStore(d.db, d.platform, d.clock), payouts.Policy{}),
-		Privacy: d.privacy, URL: d.cfg.HTTP.PublicURL,
+		Leads:    leads.NewReader(d.db, d.platform, d.clock),
+		Payouts:  payouts.NewService(d.db, d.clock, queue, blobstore.NewStore(d.db, d.platform, d.clock), payouts.Policy{}),
+		Erasures: d.privacy.Erasures, Reveals: d.privacy.Reveals, URL: d.cfg.HTTP.PublicURL,
 	})
 }
 

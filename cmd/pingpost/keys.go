@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -25,7 +26,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
@@ -79,19 +79,20 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 // checkErasures returns an error if the database may contain erased leads again, for example from an
 // older backup. The keys of these leads must not be changed until the leads are erased again.
 func (k *keyServices) checkErasures(ctx context.Context) error {
-	s, err := k.privacy()
+	s, err := k.erasures()
 	if err != nil {
 		return err
 	}
 	return s.CheckJournal(ctx)
 }
 
-func (k *keyServices) privacy() (*privacy.Service, error) {
+// erasures returns the service that reads the erasure journal and legal holds.
+func (k *keyServices) erasures() (*erasure.Service, error) {
 	j, err := app.OpenJournal(k.cfg.Privacy)
 	if err != nil {
 		return nil, err
 	}
-	return privacy.NewService(k.db, k.wrappers.Readers, k.platform, j, k.clock, app.PrivacySettings(k.cfg)), nil
+	return app.NewPrivacy(k.cfg, k.db, k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures, nil
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.
@@ -199,7 +200,7 @@ func (k *keyServices) status(ctx context.Context) (statusView, error) {
 	if v.Platform, err = k.platformStatus(ctx); err != nil {
 		return v, err
 	}
-	s, err := k.privacy()
+	s, err := k.erasures()
 	if err != nil {
 		return v, err
 	}
@@ -381,7 +382,7 @@ to the first platform key, so that you can remove older keys. You can stop the c
 				fmt.Fprintf(c.OutOrStdout(), "The key for evidence packs moved to platform key %s\n", to)
 			}
 			err = errors.Join(err, failedFactors, failedKey)
-			s, failed := k.privacy()
+			s, failed := k.erasures()
 			if failed != nil {
 				return errors.Join(err, failed)
 			}

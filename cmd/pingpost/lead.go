@@ -21,14 +21,15 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -77,7 +78,7 @@ func leadShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := d.privacy.CheckReadable(c.Context()); err != nil {
+			if err := d.privacy.Erasures.CheckReadable(c.Context()); err != nil {
 				reason := apperr.As(err)
 				if reason == nil {
 					return err
@@ -154,8 +155,8 @@ func leadReveal() *cobra.Command {
 		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
 	}
 	flags := newDBFlags(c)
-	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields))
-	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.Reasons))
+	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(reveal.Fields))
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(reveal.Reasons))
 	note := c.Flags().String("note", "", "a note about the reason; required if the reason is \"other\"")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -165,8 +166,8 @@ func leadReveal() *cobra.Command {
 		if *field == "" || *reason == "" {
 			return usageError{errors.New("--field and --reason are required")}
 		}
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			value, err := s.Reveal(c.Context(), scope.System, privacy.Reveal{
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			value, err := s.Reveals.Reveal(c.Context(), scope.System, reveal.NewReveal{
 				Lead: lead, Field: models.ContactField(*field), Reason: models.RevealReason(*reason), Note: *note,
 			})
 			if err != nil {
@@ -198,7 +199,7 @@ type erasureView struct {
 	By     string               `json:"by"`
 }
 
-func viewReceipt(r privacy.Receipt) receiptView {
+func viewReceipt(r erasure.Receipt) receiptView {
 	v := receiptView{LeadID: id.Format(id.Lead, r.Lead), Receipt: r.Hash.String()}
 	if !r.ErasedAt.IsZero() {
 		v.ErasedAt = &r.ErasedAt
@@ -206,7 +207,7 @@ func viewReceipt(r privacy.Receipt) receiptView {
 	return v
 }
 
-func viewErasure(r privacy.Receipt) erasureView {
+func viewErasure(r erasure.Receipt) erasureView {
 	return erasureView{viewReceipt(r), r.Sequence, r.Reason, r.By}
 }
 
@@ -220,7 +221,7 @@ Afterwards it names the partner that must be notified.`,
 		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons))
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(erasure.Reasons))
 	note := c.Flags().String("note", "", "a note about the reason, which must not identify the consumer; required for the reason other")
 	yes := yesFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -231,7 +232,7 @@ Afterwards it names the partner that must be notified.`,
 		if *reason == "" {
 			return usageError{errors.New("--reason is required")}
 		}
-		erasure, err := privacy.Erasure{Lead: lead, Reason: models.ErasureReason(*reason), Note: *note}.Check()
+		planned, err := erasure.NewErasure{Lead: lead, Reason: models.ErasureReason(*reason), Note: *note}.Check()
 		if err != nil {
 			return err
 		}
@@ -244,12 +245,12 @@ Afterwards it names the partner that must be notified.`,
 				args[0], l.PartnerName, l.ReceivedAt.Format(time.RFC3339))); err != nil {
 				return err
 			}
-			r, err := d.privacy.Erase(c.Context(), scope.System, erasure)
+			r, err := d.privacy.Erasures.Erase(c.Context(), scope.System, planned)
 			if err != nil {
 				return noLead(err)
 			}
 			v := viewReceipt(r)
-			if privacy.MustNotify(r.Reason, l.PartnerID) {
+			if erasure.MustNotify(r.Reason, l.PartnerID) {
 				fmt.Fprintf(c.ErrOrStderr(), "Notify the partner %s of the erasure: %s has its own copy of this lead.\n", id.Format(id.Partner, l.PartnerID), l.PartnerName)
 			}
 			if *asJSON {
@@ -300,9 +301,9 @@ func noLead(err error) error {
 	return err
 }
 
-// privacy opens the database and the keys for decrypting leads, and passes the privacy service to the
+// privacy opens the database and the keys for decrypting leads, and passes the services that use them to the
 // given function.
-func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error) error {
+func (r *dbFlags) privacy(ctx context.Context, use func(app.Privacy) error) error {
 	return r.leadData(ctx, func(d leadData) error { return use(d.privacy) })
 }
 
@@ -312,7 +313,7 @@ type leadData struct {
 	db       *postgres.DB
 	platform *keyring.Keys
 	clock    clock.System
-	privacy  *privacy.Service
+	privacy  app.Privacy
 }
 
 // leadData opens the database and the keys for reading, and passes them to the given function. It also
@@ -339,6 +340,6 @@ func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more .
 	if err != nil {
 		return err
 	}
-	s := privacy.NewService(db, keys.Readers, platform, j, r.clock, app.PrivacySettings(cfg)).By(audit.Operator)
-	return use(leadData{cfg, db, platform, r.clock, s})
+	p := app.NewPrivacy(cfg, db, keys.Readers, platform, j, nil, r.clock).By(audit.Operator)
+	return use(leadData{cfg, db, platform, r.clock, p})
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -72,8 +74,8 @@ func personFind() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			found, err := s.FindPerson(c.Context(), person)
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			found, err := s.Reveals.FindPerson(c.Context(), person)
 			if err != nil {
 				return err
 			}
@@ -108,10 +110,10 @@ type requestFlags struct {
 func newRequestFlags(c *cobra.Command) *requestFlags {
 	f := &requestFlags{termFlags: newTermFlags(c)}
 	c.Flags().StringVar(&f.identity, "identity", "", "how the consumer's identity was checked, `HOW`: "+
-		list(privacy.IdentityChecks))
+		list(requests.IdentityChecks))
 	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
 	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
-	c.Flags().StringVar(&f.law, "law", "", "the `LAW` that applies: "+list(privacy.Laws)+" (default: the setting privacy.law)")
+	c.Flags().StringVar(&f.law, "law", "", "the `LAW` that applies: "+list(requests.Laws)+" (default: the setting privacy.law)")
 	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue even if leads have different email addresses and phone numbers")
 	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
 	return f
@@ -119,32 +121,32 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 
 // create creates the privacy request. If no leads were found, it also closes the request.
 func (f *requestFlags) create(
-	ctx context.Context, s *privacy.Service, kind models.PrivacyRequestKind, person leads.Person, now time.Time,
-) (privacy.Request, error) {
+	ctx context.Context, s *requests.Service, kind models.PrivacyRequestKind, person leads.Person, now time.Time,
+) (requests.Request, error) {
 	received := now.UTC().Truncate(24 * time.Hour)
 	if f.received != "" {
 		var err error
 		if received, err = time.Parse(time.DateOnly, f.received); err != nil {
-			return privacy.Request{}, usageError{errors.New("--received must be a day, such as 2026-01-31")}
+			return requests.Request{}, usageError{errors.New("--received must be a day, such as 2026-01-31")}
 		}
 	}
-	created, err := s.CreateRequest(ctx, privacy.NewRequest{
+	created, err := s.Create(ctx, requests.NewRequest{
 		Kind: kind, Law: models.PrivacyLaw(f.law), Reference: f.reference, ReceivedOn: received, Person: person,
-		Identity: privacy.Identity{Check: models.IdentityCheck(f.identity), Note: f.note},
+		Identity: requests.Identity{Check: models.IdentityCheck(f.identity), Note: f.note},
 	})
 	if err != nil {
-		return privacy.Request{}, err
+		return requests.Request{}, err
 	}
 	r, err := s.Request(ctx, created.ID)
 	if err == nil && r.Leads == 0 {
-		err = s.Close(ctx, r.ID, privacy.Closing{Outcome: models.OutcomeNothingFound})
+		err = s.Close(ctx, r.ID, requests.Closing{Outcome: models.OutcomeNothingFound})
 	}
 	return r, err
 }
 
 // run creates a request and, if leads were found, calls fulfil.
 func (f *requestFlags) run(
-	c *cobra.Command, flags *dbFlags, kind models.PrivacyRequestKind, fulfil func(s *privacy.Service, r privacy.Request) (any, string, error), asJSON bool,
+	c *cobra.Command, flags *dbFlags, kind models.PrivacyRequestKind, fulfil func(s *requests.Service, r requests.Request) (any, string, error), asJSON bool,
 ) error {
 	if f.identity == "" {
 		return usageError{errors.New("--identity is required")}
@@ -153,19 +155,19 @@ func (f *requestFlags) run(
 	if err != nil {
 		return err
 	}
-	return flags.privacy(c.Context(), func(s *privacy.Service) error {
+	return flags.privacy(c.Context(), func(s app.Privacy) error {
 		confirmed := 0
 		if f.yes != nil {
 			var err error
-			if confirmed, err = confirmPerson(c, s, *f.yes, person); err != nil {
+			if confirmed, err = confirmPerson(c, s.Reveals, *f.yes, person); err != nil {
 				return err
 			}
 		}
-		r, err := f.create(c.Context(), s, kind, person, flags.clock.Now())
+		r, err := f.create(c.Context(), s.Requests, kind, person, flags.clock.Now())
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "Created the privacy request %s.\n", privacy.RequestID(r.ID))
+		fmt.Fprintf(c.ErrOrStderr(), "Created the privacy request %s.\n", requests.ID(r.ID))
 		if f.yes != nil && r.Leads != confirmed {
 			return fmt.Errorf("nothing was erased, because there are now %s. Check the privacy request in the console",
 				counted(int64(r.Leads), "lead"))
@@ -174,9 +176,9 @@ func (f *requestFlags) run(
 			return fmt.Errorf("nothing was exported or erased, because leads that may be about someone else were found: %d. Check the leads of this privacy request "+
 				"in the console and continue there. If all are the consumer's, you can also close the request and run the command again with --include-differing", r.Differ)
 		}
-		view, text := any(requestView{Request: privacy.RequestID(r.ID)}), "No leads found.\n"
+		view, text := any(requestView{Request: requests.ID(r.ID)}), "No leads found.\n"
 		if r.Leads > 0 {
-			if view, text, err = fulfil(s, r); err != nil {
+			if view, text, err = fulfil(s.Requests, r); err != nil {
 				return err
 			}
 		}
@@ -190,7 +192,7 @@ func (f *requestFlags) run(
 
 // confirmPerson shows the leads that an erasure will erase. If there are any, it asks the user to confirm
 // the erasure. It returns the number of leads.
-func confirmPerson(c *cobra.Command, s *privacy.Service, yes bool, person leads.Person) (int, error) {
+func confirmPerson(c *cobra.Command, s *reveal.Service, yes bool, person leads.Person) (int, error) {
 	found, err := s.FindPerson(c.Context(), person)
 	if err != nil || len(found) == 0 {
 		return 0, err
@@ -243,8 +245,8 @@ func personExport() *cobra.Command {
 				os.Remove(*output) //nolint:errcheck // an empty file
 			}
 		}()
-		return f.run(c, flags, models.RequestAccess, func(s *privacy.Service, r privacy.Request) (any, string, error) {
-			exported, err := s.ExportRequest(c.Context(), r.ID)
+		return f.run(c, flags, models.RequestAccess, func(s *requests.Service, r requests.Request) (any, string, error) {
+			exported, err := s.Export(c.Context(), r.ID)
 			if err != nil {
 				return nil, "", err
 			}
@@ -258,14 +260,14 @@ func personExport() *cobra.Command {
 			if !s.NamesRecipients() {
 				fmt.Fprintln(c.ErrOrStderr(), "The export describes the recipients of the data, but does not name them. Set privacy.recipients.")
 			}
-			return requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
+			return requestView{Request: requests.ID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
 		}, *asJSON)
 	}
 	return c
 }
 
 // saveExport writes the export of a request to a file, and closes the request.
-func saveExport(ctx context.Context, s *privacy.Service, request, file uuid.UUID, to *os.File) error {
+func saveExport(ctx context.Context, s *requests.Service, request, file uuid.UUID, to *os.File) error {
 	archive, err := s.OpenExport(ctx, request, file)
 	if err != nil {
 		return err
@@ -291,15 +293,15 @@ func personErase() *cobra.Command {
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), newRequestFlags(c)
 	f.yes = yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return f.run(c, flags, models.RequestErasure, func(s *privacy.Service, r privacy.Request) (any, string, error) {
-			if err := s.EraseRequest(c.Context(), r.ID); err != nil {
+		return f.run(c, flags, models.RequestErasure, func(s *requests.Service, r requests.Request) (any, string, error) {
+			if err := s.Erase(c.Context(), r.ID); err != nil {
 				return nil, "", err
 			}
-			receipts, err := s.RequestReceipts(c.Context(), r.ID)
+			receipts, err := s.Receipts(c.Context(), r.ID)
 			if err != nil {
 				return nil, "", err
 			}
-			v := requestView{Request: privacy.RequestID(r.ID), Leads: r.Leads}
+			v := requestView{Request: requests.ID(r.ID), Leads: r.Leads}
 			pending := 0
 			for _, receipt := range receipts {
 				v.Receipts = append(v.Receipts, viewErasure(receipt))

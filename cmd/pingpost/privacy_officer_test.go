@@ -21,8 +21,8 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/dev/devstack"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
-	"github.com/pingpost/pingpost/internal/privacy"
 )
 
 const (
@@ -132,8 +132,8 @@ func (o *officer) dump(t *testing.T, ownerURL string) (lines string) {
 	return strings.TrimSpace(shell(t, "pg_restore --file=- "+file+" | { grep --ignore-case --count "+personal+" || true; }"))
 }
 
-// reveal prints the email address of a lead.
-func reveal(t *testing.T, lead string, env ...string) outcome {
+// revealEmail prints the email address of a lead.
+func revealEmail(t *testing.T, lead string, env ...string) outcome {
 	t.Helper()
 	return call(t, "", env, "lead", "reveal", lead, "--field", "email", "--reason", "request")
 }
@@ -146,8 +146,8 @@ func (o *officer) states(t *testing.T, env []string, want map[string]string) {
 			t.Errorf("the lead %s is %s, want %s", lead, v.State, state)
 		}
 		if state == "erased" {
-			reveal(t, lead, env...).rejected(t, "conflict/erased")
-		} else if got := reveal(t, lead, env...).ok(t); (got == personal+"\n") != (lead == o.asked || lead == o.held) {
+			revealEmail(t, lead, env...).rejected(t, "conflict/erased")
+		} else if got := revealEmail(t, lead, env...).ok(t); (got == personal+"\n") != (lead == o.asked || lead == o.held) {
 			t.Errorf("the lead %s has the address %q", lead, got)
 		}
 	}
@@ -261,7 +261,7 @@ func (o *officer) restore(t *testing.T) {
 	const ahead = "unavailable/journal_ahead"
 	call(t, "", env, "erasures", "verify").rejected(t, ahead)
 	for _, lead := range []string{o.asked, o.held, o.recent} {
-		reveal(t, lead, env...).rejected(t, ahead)
+		revealEmail(t, lead, env...).rejected(t, ahead)
 		if !hides(lead) {
 			t.Errorf("before the replay, the page of %s does not hide personal data", lead)
 		}
@@ -273,7 +273,7 @@ func (o *officer) restore(t *testing.T) {
 	if declined.code != 2 {
 		t.Errorf("declined: exit code %d, want 2: %s", declined.code, declined.stdout)
 	}
-	reveal(t, o.asked, env...).rejected(t, ahead)
+	revealEmail(t, o.asked, env...).rejected(t, ahead)
 	replayed := o.guides.answer(t, "yes\n", replay, env...)
 	namesLeads(t, "the replay", replayed.stdout, o.asked, o.expired)
 	if replayed.code != 0 || !strings.Contains(replayed.stdout, "Erased 2 leads again. Entries replayed: 2") {
@@ -285,7 +285,7 @@ func (o *officer) restore(t *testing.T) {
 		return !hides(o.recent) && !hides(o.asked)
 	})
 	for _, settings := range [][]string{env, o.settings()} {
-		if v := printed[privacy.Verified](t, call(t, "", settings, "erasures", "verify", "--json")); v.Entries != 2 {
+		if v := printed[erasure.Verified](t, call(t, "", settings, "erasures", "verify", "--json")); v.Entries != 2 {
 			t.Errorf("the journal has %d entries, want 2", v.Entries)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/erasure"
 )
 
 // original is a platform whose database is backed up. Its erasure journal is in a bucket.
@@ -255,8 +255,8 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	if o := call(t, "", env, "erasures", "replay", "--yes"); o.code != 2 || !strings.Contains(o.stderr, "--erase-held") {
 		t.Errorf("replay of a lead under a legal hold: got %d %s", o.code, o.stderr)
 	}
-	for _, want := range []privacy.Replayed{{Entries: 1, Leads: 1, Held: 1}, {}} {
-		if done := printed[privacy.Replayed](t, call(t, "", env, "erasures", "replay", "--yes", "--erase-held", "--json")); done != want {
+	for _, want := range []erasure.Replayed{{Entries: 1, Leads: 1, Held: 1}, {}} {
+		if done := printed[erasure.Replayed](t, call(t, "", env, "erasures", "replay", "--yes", "--erase-held", "--json")); done != want {
 			t.Errorf("replay: got %+v, want %+v", done, want)
 		}
 	}
@@ -270,7 +270,7 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	if n := leads(`l.state = 'erased' AND k.lead_id IS NULL AND num_nonnulls(l.ciphertext, l.iv, l.auth_tag, l.email_digest, l.phone_digest) = 0`); n != 2 {
 		t.Errorf("got %d leads without a contact record, want 2", n)
 	}
-	if v := printed[privacy.Verified](t, call(t, "", env, "erasures", "verify", "--json")); v.Entries != 2 {
+	if v := printed[erasure.Verified](t, call(t, "", env, "erasures", "verify", "--json")); v.Entries != 2 {
 		t.Errorf("verify: got %+v, want 2 entries", v)
 	}
 	if v := show(); !strings.HasPrefix(v.TransactionID, "tx_") || v.Reference != "click-7" || v.SubID != "ann-example" {
@@ -429,9 +429,9 @@ func TestJournalKeyIsReplaced(t *testing.T) {
 	const setting = "privacy.erasure_journal_fingerprint"
 	predicted := fingerprintIn(call(t, "", o.env, "config", "check").ok(t), setting)
 	call(t, "", o.env, "lead", "erase", o.client.deliver(t).id, "--reason", "request", "--yes").ok(t)
-	verify := func(env []string, entries int64) privacy.Verified {
+	verify := func(env []string, entries int64) erasure.Verified {
 		t.Helper()
-		v := printed[privacy.Verified](t, call(t, "", env, "erasures", "verify", "--json"))
+		v := printed[erasure.Verified](t, call(t, "", env, "erasures", "verify", "--json"))
 		if v.Entries != entries || v.Fingerprint != predicted {
 			t.Errorf("got %+v, want %d entries and the fingerprint %q", v, entries, predicted)
 		}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -31,7 +32,7 @@ type plannedView struct {
 	LeadsToErase   int64      `json:"leads_to_erase"`
 }
 
-func viewPlan(p privacy.Plan) (views []plannedView) {
+func viewPlan(p retention.Plan) (views []plannedView) {
 	for _, period := range p.Periods {
 		v := plannedView{
 			Category: period.Category, Country: period.Country, ConfiguredDays: period.Configured,
@@ -45,7 +46,7 @@ func viewPlan(p privacy.Plan) (views []plannedView) {
 	return views
 }
 
-func printPlan(w io.Writer, p privacy.Plan) error {
+func printPlan(w io.Writer, p retention.Plan) error {
 	var rows [][]any
 	for _, v := range viewPlan(p) {
 		oldest := "none"
@@ -75,8 +76,8 @@ data. The command changes nothing. A lead under a legal hold is counted, but not
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			p, err := s.PlanRetention(c.Context(), 0)
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			p, err := s.Retention.Plan(c.Context(), 0)
 			if err != nil {
 				return err
 			}
@@ -110,8 +111,8 @@ because a running node puts its own longer periods into effect again.`,
 	}
 	flags, asJSON, yes := newDBFlags(c), jsonFlag(c), yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s *privacy.Service) error {
-			p, err := s.PlanRetention(c.Context(), 0)
+		return flags.privacy(c.Context(), func(s app.Privacy) error {
+			p, err := s.Retention.Plan(c.Context(), 0)
 			if err != nil {
 				return err
 			}
@@ -127,17 +128,17 @@ because a running node puts its own longer periods into effect again.`,
 			if err := confirm(c, *yes, what); err != nil {
 				return err
 			}
-			return applyRetention(c.Context(), s, p, c.OutOrStdout(), *asJSON)
+			return applyRetention(c.Context(), s.Retention, p, c.OutOrStdout(), *asJSON)
 		})
 	}
 	return c
 }
 
-func applyRetention(ctx context.Context, s *privacy.Service, p privacy.Plan, w io.Writer, asJSON bool) error {
-	if err := s.ApplyRetention(ctx, p.Version); err != nil {
+func applyRetention(ctx context.Context, s *retention.Service, p retention.Plan, w io.Writer, asJSON bool) error {
+	if err := s.Apply(ctx, p.Version); err != nil {
 		return err
 	}
-	run, err := s.RunRetention(ctx)
+	run, err := s.Run(ctx)
 	if err != nil {
 		return err
 	}

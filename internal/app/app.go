@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
-	"github.com/pingpost/pingpost/admin/retention"
+	retentionpages "github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/base/clock"
@@ -36,7 +36,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -86,7 +85,7 @@ type App struct {
 	files        *blobstore.Store
 	payouts      *payouts.Service
 	reconcile    *reconcile.Service
-	privacy      *privacy.Service
+	privacy      Privacy
 	erasures     *erasures
 	evidence     *evidence.Service
 	registry     *prometheus.Registry
@@ -202,8 +201,8 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	}
 	reader := leads.NewReader(a.db, keys, a.clock)
 	a.evidence = evidence.NewService(evidence.Deps{
-		DB: a.db, Clock: a.clock, Keys: evidenceKeys, Audit: a.audit, Leads: reader, Payouts: a.payouts, Privacy: a.privacy,
-		URL: a.cfg.HTTP.PublicURL,
+		DB: a.db, Clock: a.clock, Keys: evidenceKeys, Audit: a.audit, Leads: reader, Payouts: a.payouts,
+		Erasures: a.privacy.Erasures, Reveals: a.privacy.Reveals, URL: a.cfg.HTTP.PublicURL,
 	})
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
@@ -307,10 +306,15 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Quotes:       parts.Quotes,
 		Leads:        a.evidence.Leads,
 		Payouts:      a.payouts,
-		Privacy:      a.privacy,
+		Erasures:     a.privacy.Erasures,
+		Reveals:      a.privacy.Reveals,
+		Retention:    a.privacy.Retention,
+		Consents:     a.privacy.Consents,
+		Notes:        a.privacy.Notes,
+		Requests:     a.privacy.Requests,
 		Evidence:     a.evidence,
 		EvidenceKeys: a.evidenceKeys,
-		RetentionDays: retention.Days{
+		RetentionDays: retentionpages.Days{
 			Sandbox: a.cfg.Retention.SandboxDays, Exports: a.cfg.Retention.ExportsDays, Requests: a.cfg.Retention.RequestsDays,
 		},
 		Reconcile:      a.reconcile,

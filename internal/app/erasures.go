@@ -17,8 +17,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
-	"github.com/pingpost/pingpost/models"
 )
 
 const (
@@ -82,9 +80,9 @@ func (a *App) finishErasures(ctx context.Context) {
 func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()
-	err := errors.Join(a.privacy.FinishErasures(ctx), a.privacy.CheckJournal(ctx))
+	err := errors.Join(a.privacy.Erasures.Finish(ctx), a.privacy.Erasures.CheckJournal(ctx))
 	if err == nil {
-		err = a.privacy.CheckJournalWrite(ctx)
+		err = a.privacy.Erasures.CheckJournalWrite(ctx)
 	}
 	if err == nil {
 		return stateOK, true
@@ -98,20 +96,6 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 		return f.Message + " (" + cause.Error() + ")", true
 	}
 	return f.Message, true
-}
-
-// PrivacySettings returns the settings of the privacy service.
-func PrivacySettings(cfg *config.Config) privacy.Settings {
-	p, r := cfg.Privacy, cfg.Retention
-	return privacy.Settings{
-		RevealsPerDay: p.RevealsPerDay, LookupsPerDay: p.LookupsPerDay, RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays,
-		JournalFingerprint: p.ErasureJournalFingerprint, Law: models.PrivacyLaw(p.Law),
-		Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients, NamesRecipients: p.NamesRecipients(),
-		Retention: privacy.Retention{
-			Contact: privacy.Days{Default: r.ContactDays, ByCountry: r.ContactDaysByCountry},
-			Consent: privacy.Days{Default: r.ConsentDays, ByCountry: r.ConsentDaysByCountry},
-		},
-	}
 }
 
 // OpenJournal returns the configured erasure journal, or nil if none is configured. It does not access the
@@ -192,12 +176,12 @@ func (a *App) newPrivacy(platform *keyring.Keys) error {
 	if err != nil {
 		return err
 	}
-	settings := PrivacySettings(a.cfg)
-	if settings.Letters, err = letters.Load(a.cfg.Privacy.Letters); err != nil {
+	texts, err := letters.Load(a.cfg.Privacy.Letters)
+	if err != nil {
 		return fmt.Errorf("privacy.letters: %w", err)
 	}
 	a.erasures = newErasures(a.registry)
-	a.privacy = privacy.NewService(a.db, a.keys.Readers, platform, j, a.clock, settings)
+	a.privacy = NewPrivacy(a.cfg, a.db, a.keys.Readers, platform, j, texts, a.clock)
 	return nil
 }
 
@@ -208,6 +192,6 @@ const retainEvery = time.Minute
 // another node does.
 func (a *App) retainLeads(ctx context.Context) {
 	a.every(ctx, retainEvery, "erasing leads whose retention period has passed", func(ctx context.Context) (bool, error) {
-		return false, a.privacy.RetainDaily(ctx)
+		return false, a.privacy.Retention.RunDaily(ctx)
 	})
 }

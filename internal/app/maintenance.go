@@ -65,7 +65,7 @@ func (a *App) retention(now time.Time) []step {
 		{"exports", a.payouts.DeleteExpiredExports},
 		{"ended jobs", a.queue.DeleteExpired},
 		{"discarded reconciliations", a.reconcile.DeleteExpired},
-		{"closed privacy requests", a.privacy.DeleteOldRequests},
+		{"closed privacy requests", a.privacy.Requests.DeleteOld},
 		{"sandbox leads", func(ctx context.Context) (int64, error) {
 			return a.leads.DeleteSandbox(ctx, now.AddDate(0, 0, -a.cfg.Retention.SandboxDays))
 		}},

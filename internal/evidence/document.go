@@ -17,9 +17,9 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -76,7 +76,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 	if err := s.addLedger(ctx, sc, &d, r); err != nil {
 		return d, err
 	}
-	reveals, err := s.Privacy.RevealsOf(ctx, sc, l.ID)
+	reveals, err := s.Reveals.RevealsOf(ctx, sc, l.ID)
 	if err != nil {
 		return d, err
 	}
@@ -85,7 +85,7 @@ func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l lea
 			At: reveal.At.UTC(), By: reveal.Actor, Field: string(reveal.Field), Reason: string(reveal.Reason),
 		})
 	}
-	holds, err := s.Privacy.HoldHistory(ctx, l.ID)
+	holds, err := s.Erasures.HoldHistory(ctx, l.ID)
 	if err != nil {
 		return d, err
 	}
@@ -161,7 +161,7 @@ func timelineEvent(e models.LeadEvent) (pack.Event, error) {
 // addErasure adds the receipt of an erased lead. It returns an error if the erasure is pending, or if it was
 // carried out after the lead was read.
 func (s *Service) addErasure(ctx context.Context, d *pack.Document, lead models.Lead) error {
-	receipt, found, err := s.Privacy.ReceiptOf(ctx, lead.ID)
+	receipt, found, err := s.Erasures.ReceiptOf(ctx, lead.ID)
 	if err != nil || !found {
 		return err
 	}
@@ -176,11 +176,11 @@ func (s *Service) addErasure(ctx context.Context, d *pack.Document, lead models.
 }
 
 func (s *Service) addContact(ctx context.Context, sc scope.Scope, d *pack.Document, lead uuid.UUID) error {
-	values, err := s.Privacy.By(s.by).RevealAgain(ctx, sc, lead)
+	values, err := s.Reveals.By(s.by).RevealAgain(ctx, sc, lead)
 	if err != nil {
 		return err
 	}
-	for _, f := range privacy.Fields {
+	for _, f := range reveal.Fields {
 		if value, ok := values[f.Code]; ok {
 			d.Contact = append(d.Contact, pack.Field{Field: string(f.Code), Label: f.Label, Value: value})
 		}
@@ -236,7 +236,7 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 // addExports adds every export that contained data of the lead, without the ID of the privacy request if the user may
 // not view privacy requests.
 func (s *Service) addExports(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) error {
-	exports, err := s.Privacy.ExportsOf(ctx, sc, r.Lead)
+	exports, err := s.Reveals.ExportsOf(ctx, sc, r.Lead)
 	mayReadRequests := r.Events("requests").All()
 	for _, e := range exports {
 		export := pack.Export{At: e.At, By: e.Actor, Kind: string(e.Kind)}

@@ -14,25 +14,27 @@ import (
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
 // Deps are the services that supply the contents of packs. All fields are required.
 type Deps struct {
-	DB      *postgres.DB
-	Clock   clock.Clock
-	Keys    *Keys
-	Audit   *audit.Log
-	Leads   *leads.Reader
-	Payouts *payouts.Service
-	Privacy *privacy.Service
-	URL     string // of the platform's partner API
+	DB       *postgres.DB
+	Clock    clock.Clock
+	Keys     *Keys
+	Audit    *audit.Log
+	Leads    *leads.Reader
+	Payouts  *payouts.Service
+	Erasures *erasure.Service
+	Reveals  *reveal.Service
+	URL      string // of the platform's partner API
 }
 
 // Service creates packs on behalf of a user.
@@ -67,11 +69,11 @@ var (
 // Create returns a pack. It records the pack in the audit log, with the hash of its manifest.
 //
 // Errors: NotFound if there is no such lead or return in the scope, ErrNotRevealed, Unavailable if the
-// lead is being erased or the signing key cannot be decrypted, those of privacy.CheckJournal and, with
-// contact data, those of privacy.RevealAgain.
+// lead is being erased or the signing key cannot be decrypted, those of erasure.Service.CheckJournal and, with
+// contact data, those of reveal.Service.RevealAgain.
 func (s *Service) Create(ctx context.Context, sc scope.Scope, r Request) ([]byte, error) {
 	// Without the journal, the details of the consent may have been erased.
-	if err := s.Privacy.CheckJournal(ctx); err != nil {
+	if err := s.Erasures.CheckJournal(ctx); err != nil {
 		return nil, err
 	}
 	lead, err := s.Leads.Get(ctx, sc, r.Lead)
@@ -118,7 +120,7 @@ func (s *Service) record(ctx context.Context, known *pack.Erasure, lead models.L
 			return errErasing
 		}
 		return audit.Write(tx, at, s.by, audit.Event{
-			Action: "lead.evidence", Kind: "lead", Object: id.Format(id.Lead, lead.ID), Partner: lead.PartnerID, After: after,
+			Action: reveal.EvidenceEvent, Kind: "lead", Object: id.Format(id.Lead, lead.ID), Partner: lead.PartnerID, After: after,
 		})
 	})
 }

@@ -19,7 +19,10 @@ import (
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/consents"
+	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/evidence/pack"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -29,7 +32,9 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/requests"
+	"github.com/pingpost/pingpost/internal/retention"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -39,8 +44,9 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type rig struct {
 	*testkit.Platform
 	*evidence.Service
-	user    audit.Actor
-	journal string
+	services leadkit.Services
+	user     audit.Actor
+	journal  string
 }
 
 func newRig(t *testing.T) rig {
@@ -57,13 +63,21 @@ func newRigWithoutKey(t *testing.T) rig {
 	p := testkit.NewPlatform(t)
 	r := rig{Platform: p, user: testkit.Actor(t, p.DB, "fay@example.com"), journal: t.TempDir()}
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	r.services = r.servicesWith(retention.Periods{})
 	r.Service = evidence.NewService(evidence.Deps{
 		DB: p.DB.DB, Clock: p.Time, Keys: r.keysWith(t, 1), Audit: audit.New(p.DB.DB, p.Time), Leads: leads.NewReader(p.DB.DB, p.Keys, p.Time),
-		Payouts: payouts.NewService(p.DB.DB, p.Time, queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: time.Hour}),
-		Privacy: privacy.NewService(p.DB.DB, p.Wrappers, p.Keys, journal.Folder(r.journal), p.Time, privacy.Settings{RevealsPerDay: 50}),
-		URL:     "https://leads.example.com",
+		Payouts:  payouts.NewService(p.DB.DB, p.Time, queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: time.Hour}),
+		Erasures: r.services.Erasures, Reveals: r.services.Reveals,
+		URL: "https://leads.example.com",
 	}).By(r.user)
 	return r
+}
+
+// servicesWith returns the services that read and erase personal data, with the given retention periods.
+func (r rig) servicesWith(periods retention.Periods) leadkit.Services {
+	return leadkit.NewServices(r.DB.DB, r.Wrappers, r.Platform.Keys, journal.Folder(r.journal), r.Time, leadkit.Settings{
+		RevealsPerDay: 50, Retention: periods,
+	})
 }
 
 // keysWith returns the signing keys as seen by a node with the given platform keys.
@@ -139,15 +153,15 @@ func (r rig) document(t *testing.T, q evidence.Request) pack.Document {
 func (r rig) reveal(t *testing.T, by audit.Actor, lead uuid.UUID, fields ...models.ContactField) {
 	t.Helper()
 	for _, f := range fields {
-		if _, err := r.Privacy.By(by).Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: f, Reason: models.RevealForComplaint, Note: "canary note"}); err != nil {
+		if _, err := r.Reveals.By(by).Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: f, Reason: models.RevealForComplaint, Note: "canary note"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func (r rig) erase(t *testing.T, lead uuid.UUID) privacy.Receipt {
+func (r rig) erase(t *testing.T, lead uuid.UUID) erasure.Receipt {
 	t.Helper()
-	receipt, err := r.Privacy.By(r.user).Erase(t.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest, Note: "canary note"})
+	receipt, err := r.Erasures.By(r.user).Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest, Note: "canary note"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,9 +372,9 @@ func TestCreateWithLegalHolds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
-	officer := r.Privacy.By(testkit.Actor(t, r.DB, "dan@example.com"))
+	officer := r.Erasures.By(testkit.Actor(t, r.DB, "dan@example.com"))
 	var holds []models.LegalHold
-	for _, hold := range []privacy.NewHold{{Lead: lead, Reason: "canary reason"}, {Lead: other, Person: true, Reason: "canary reason"}, {Lead: other, Reason: "canary reason"}} {
+	for _, hold := range []erasure.NewHold{{Lead: lead, Reason: "canary reason"}, {Lead: other, Person: true, Reason: "canary reason"}, {Lead: other, Reason: "canary reason"}} {
 		placed, err := officer.PlaceHold(t.Context(), scope.System, hold)
 		if err != nil {
 			t.Fatal(err)
@@ -368,7 +382,7 @@ func TestCreateWithLegalHolds(t *testing.T) {
 		holds = append(holds, placed)
 		r.Time.Advance(time.Second) // so that their ids are in order
 	}
-	if err := r.Privacy.By(r.user).ReleaseHold(t.Context(), scope.System, holds[0].ID); err != nil {
+	if err := r.Erasures.By(r.user).ReleaseHold(t.Context(), scope.System, holds[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	content, err := r.create(t, evidence.Request{Lead: lead})
@@ -387,12 +401,10 @@ func TestCreateWithLegalHolds(t *testing.T) {
 
 // retaining returns a service that erases contact records after 10 days and consents after 20 days. The
 // database must not contain leads yet.
-func (r rig) retaining(t *testing.T) *privacy.Service {
+func (r rig) retaining(t *testing.T) *retention.Service {
 	t.Helper()
-	s := privacy.NewService(r.DB.DB, r.Wrappers, r.Platform.Keys, journal.Folder(r.journal), r.Time, privacy.Settings{
-		Retention: privacy.Retention{Contact: privacy.Days{Default: 10}, Consent: privacy.Days{Default: 20}},
-	})
-	if _, err := s.RunRetention(t.Context()); err != nil {
+	s := r.servicesWith(retention.Periods{Contact: retention.Days{Default: 10}, Consent: retention.Days{Default: 20}}).Retention
+	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -405,7 +417,7 @@ func TestCreateAfterRetention(t *testing.T) {
 	lead := r.post(t)
 	for _, kept := range []bool{true, false} {
 		r.Time.Advance(11 * 24 * time.Hour)
-		if _, err := s.RunRetention(t.Context()); err != nil {
+		if _, err := s.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d := r.document(t, evidence.Request{Lead: lead})
@@ -422,7 +434,7 @@ func TestCreateDuringErasureOfConsent(t *testing.T) {
 	s := r.retaining(t)
 	lead := r.post(t)
 	r.Time.Advance(11 * 24 * time.Hour)
-	if _, err := s.RunRetention(t.Context()); err != nil {
+	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.Time.Advance(11 * 24 * time.Hour)
@@ -434,7 +446,7 @@ func TestCreateDuringErasureOfConsent(t *testing.T) {
 		})
 	}
 	all.Go(func() {
-		if _, err := s.RunRetention(t.Context()); err != nil {
+		if _, err := s.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -593,6 +605,7 @@ func TestReseal(t *testing.T) {
 		t.Errorf("with another platform key: got %v", err)
 	}
 	r.Service.Keys = both
+	r.services = r.servicesWith(retention.Periods{})
 	r.Service = evidence.NewService(r.Service.Deps).By(r.user)
 	r.document(t, evidence.Request{Lead: lead})
 }
@@ -602,16 +615,16 @@ func TestCreateListsExports(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead, other := r.post(t), r.post(t)
-	users := r.Service.Privacy.By(r.user)
+	users := r.services.Requests.By(r.user)
 	export := func(leadIDs ...uuid.UUID) (request, file uuid.UUID) {
 		t.Helper()
-		created, err := users.CreateRequest(t.Context(), privacy.NewRequest{
-			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs, Identity: privacy.Identity{Check: models.IdentityReply},
+		created, err := users.Create(t.Context(), requests.NewRequest{
+			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs, Identity: requests.Identity{Check: models.IdentityReply},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		exported, err := users.ExportRequest(t.Context(), created.ID)
+		exported, err := users.Export(t.Context(), created.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -637,7 +650,7 @@ func TestCreateListsExports(t *testing.T) {
 	for _, e := range d.Audit.Events {
 		actions = append(actions, e.Action)
 	}
-	if !slices.Equal(kinds, []string{"request_export", "request_download", "evidence_pack"}) || d.Exports[0].Request != privacy.RequestID(request) {
+	if !slices.Equal(kinds, []string{"request_export", "request_download", "evidence_pack"}) || d.Exports[0].Request != requests.ID(request) {
 		t.Errorf("got exports %+v", d.Exports)
 	}
 	if !slices.Equal(actions, []string{"lead.export", "lead.download", "lead.evidence"}) || !d.Audit.Complete || d.Audit.LeftOut != 0 {
@@ -654,7 +667,7 @@ func TestCreateListsExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = r.verify(t, content).Document
-	if len(d.Exports) != 4 || d.Audit.LeftOut != 2 || d.Audit.Complete || strings.Contains(string(content), privacy.RequestID(request)) {
+	if len(d.Exports) != 4 || d.Audit.LeftOut != 2 || d.Audit.Complete || strings.Contains(string(content), requests.ID(request)) {
 		t.Errorf("without permission to view privacy requests: got %+v, %d events left out", d.Exports, d.Audit.LeftOut)
 	}
 }
@@ -778,9 +791,9 @@ func TestCreateAfterReplacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	replaced := testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM disclosures`)
-	d, err := r.Privacy.Disclosure(t.Context(), scope.System, replaced)
+	d, err := r.services.Consents.Disclosure(t.Context(), scope.System, replaced)
 	if err == nil {
-		err = r.Privacy.ReplaceDisclosure(t.Context(), scope.System, privacy.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree", Note: "case 7"})
+		err = r.services.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree", Note: "case 7"})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -11,11 +11,13 @@ import (
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/erasure"
+	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -228,21 +230,21 @@ func TestTextsOfRequestedAdjustments(t *testing.T) {
 	lead := tr.deliver(t, tr.Required, "CA").lead
 	ofLead, other := request(lead), request(uuid.Nil)
 	erasures := journal.Folder(t.TempDir())
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, erasures, tr.Time, privacy.Settings{}).By(tr.fay.who)
-	if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+	services := leadkit.NewServices(tr.DB.DB, tr.Wrappers, tr.Keys, erasures, tr.Time, leadkit.Settings{}).By(tr.fay.who)
+	if _, err := services.Erasures.Erase(ctx, scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.fay.RejectAdjustment(ctx, scope.Everywhere, ofLead.ID, "Ann was paid"); err != nil {
 		t.Fatal(err)
 	}
-	found, _, _, err := eraser.Notes(ctx, scope.Everywhere, privacy.NotePage{Size: 9})
-	if err != nil || len(found) != 1 || found[0].Kind != privacy.AdjustmentRequestNote || found[0].Object != other.ID {
+	found, _, _, err := services.Notes.Notes(ctx, scope.Everywhere, notes.Page{Size: 9})
+	if err != nil || len(found) != 1 || found[0].Kind != notes.AdjustmentRequestNote || found[0].Object != other.ID {
 		t.Fatalf("got notes %+v and error %v, want that of %s", found, err, other.ID)
 	}
-	if err := eraser.RedactNote(ctx, scope.Everywhere, found[0].ID); err != nil {
+	if err := services.Notes.Redact(ctx, scope.Everywhere, found[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	rejected(t, "redacted twice", eraser.RedactNote(ctx, scope.Everywhere, found[0].ID), apperr.Conflict, "note_redacted")
+	rejected(t, "redacted twice", services.Notes.Redact(ctx, scope.Everywhere, found[0].ID), apperr.Conflict, "note_redacted")
 	got, err := tr.Adjustment(ctx, scope.Everywhere, other.ID)
 	if diff := cmp.Diff("[redacted]", got.Reason); err != nil || diff != "" {
 		t.Errorf("error %v, reason (-want +got):\n%s", err, diff)

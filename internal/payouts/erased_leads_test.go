@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -20,7 +20,7 @@ func TestErasureBesideRun(t *testing.T) {
 	tr := newPaidLedger(t)
 	tr.runJobs(t)
 	const leads = 24
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{})
+	eraser := erasure.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, erasure.Settings{})
 	var all []delivered
 	var total int64
 	for range leads {
@@ -37,7 +37,7 @@ func TestErasureBesideRun(t *testing.T) {
 	for i := range 4 {
 		erasures.Go(func() {
 			for _, d := range all[i*leads/4 : (i+1)*leads/4] {
-				if _, err := eraser.Erase(t.Context(), scope.System, privacy.Erasure{Lead: d.lead, Reason: models.EraseForRequest}); err != nil {
+				if _, err := eraser.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: d.lead, Reason: models.EraseForRequest}); err != nil {
 					t.Errorf("erase: %v", err)
 				}
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -195,9 +195,9 @@ func TestReturnsOfErasedLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{})
+	eraser := erasure.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, erasure.Settings{})
 	for _, lead := range []uuid.UUID{open.lead, other.lead} {
-		if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+		if _, err := eraser.Erase(ctx, scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,8 +241,8 @@ func TestReturnable(t *testing.T) {
 	last := tr.deliver(t, tr.Off, "GB").lead
 	leads = append(leads, last)
 	erased := tr.deliver(t, tr.Required, "GB").lead
-	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, privacy.Settings{})
-	if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: erased, Reason: models.EraseForRequest}); err != nil {
+	eraser := erasure.NewService(tr.DB.DB, tr.Wrappers, tr.Keys, journal.Folder(t.TempDir()), tr.Time, erasure.Settings{})
+	if _, err := eraser.Erase(ctx, scope.System, erasure.NewErasure{Lead: erased, Reason: models.EraseForRequest}); err != nil {
 		t.Fatal(err)
 	}
 	leads = append(leads, erased)

@@ -38,7 +38,7 @@ func everyRetentionPage(t *testing.T, chromium *browser.Browser) {
 	if p.Address() != s.URL+"/privacy/retention" {
 		t.Errorf("after applying the periods: the address is %s", p.Address())
 	}
-	if run, err := s.Options.Privacy.RunRetention(t.Context()); err != nil || run.Erased["contact"]["GB"] != 1 {
+	if run, err := s.Options.Retention.Run(t.Context()); err != nil || run.Erased["contact"]["GB"] != 1 {
 		t.Errorf("got %+v, %v", run, err)
 	}
 	p.Open(s.URL + "/privacy/retention")

@@ -16,7 +16,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/journal"
-	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
@@ -87,8 +86,8 @@ func (c console) retain(t *testing.T) models.RetentionRun {
 		t.Fatal(err)
 	}
 	later := clock.NewManual(c.Clock.Now().AddDate(0, 0, 40))
-	s := privacy.NewService(c.DB.DB, keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), later, app.PrivacySettings(c.Config))
-	run, err := s.RunRetention(t.Context())
+	s := app.NewPrivacy(c.Config, c.DB.DB, keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), nil, later)
+	run, err := s.Retention.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

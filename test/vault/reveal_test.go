@@ -14,11 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/devvault"
+	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
-	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
 )
@@ -46,10 +47,10 @@ func TestPartnerFacingNodeCannotDecrypt(t *testing.T) {
 	}
 	testkit.Eventually(t, node.Patience, "the console's node is ready", isReady(t, console))
 
-	if value, err := reveal(t, partnerFacing, lead); value != "" || apperr.As(err) == nil || apperr.As(err).Code != apperr.Unavailable {
+	if value, err := revealEmail(t, partnerFacing, lead); value != "" || apperr.As(err) == nil || apperr.As(err).Code != apperr.Unavailable {
 		t.Errorf("the partner-facing node: got %q, %v, want an Unavailable error", value, err)
 	}
-	if value, err := reveal(t, console, lead); err != nil || !strings.Contains(value, "@") {
+	if value, err := revealEmail(t, console, lead); err != nil || !strings.Contains(value, "@") {
 		t.Errorf("the console's node: got %d characters, %v", len(value), err)
 	}
 
@@ -65,8 +66,8 @@ func TestPartnerFacingNodeCannotDecrypt(t *testing.T) {
 	}
 }
 
-// reveal reveals the email address of a lead with the keys that a node is configured with.
-func reveal(t *testing.T, n *node.Node, lead uuid.UUID) (string, error) {
+// revealEmail reveals the email address of a lead with the keys that a node is configured with.
+func revealEmail(t *testing.T, n *node.Node, lead uuid.UUID) (string, error) {
 	t.Helper()
 	keys, err := app.OpenKeysUnpooled(n.Config, nil, clock.System{})
 	if err != nil {
@@ -77,8 +78,8 @@ func reveal(t *testing.T, n *node.Node, lead uuid.UUID) (string, error) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := privacy.NewService(db, keys.Readers, testkit.PlatformKeys(t, 1), nil, clock.System{}, privacy.Settings{RevealsPerDay: 50}).By(audit.Operator)
-	return s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForLegal})
+	s := leadkit.NewServices(db, keys.Readers, testkit.PlatformKeys(t, 1), nil, clock.System{}, leadkit.Settings{RevealsPerDay: 50}).By(audit.Operator)
+	return s.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForLegal})
 }
 
 func leadOf(t *testing.T, text string) uuid.UUID {

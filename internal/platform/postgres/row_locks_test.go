@@ -25,6 +25,10 @@ var rowLocks = map[string]string{
 	"function drop_reconciliation_lines":      "reconciliations",
 	"function erase_leads":                    "erasure_entries",
 	"function release_payout_run":             "payout_runs",
+	"internal/erasure/exports.go":             "files", // the transaction then deletes these rows
+	"internal/notes/notes.go":                 "files", // likewise
+	"internal/requests/export.go":             "files", // likewise
+	"internal/requests/steps.go":              "privacy_requests",
 	"internal/platform/audit/rejections.go":   "rejection_counts",
 	"internal/platform/jobs/rescue.go":        "jobs",
 	"internal/leads/retention.go":             "lead_keys", // no table references it, and locked rows are skipped
@@ -32,10 +36,6 @@ var rowLocks = map[string]string{
 	"internal/payouts/returns.go":             "returns",
 	"internal/payouts/run_state.go":           "payout_runs",
 	"internal/platform/postgres/retention.go": "traffic_minutes",
-	"internal/privacy/journal.go":             "files", // the transaction then deletes these rows
-	"internal/privacy/notes.go":               "files", // likewise
-	"internal/privacy/request_export.go":      "files", // likewise
-	"internal/privacy/request_steps.go":       "privacy_requests",
 	"internal/ratecard/drafts.go":             "rate_cards",
 	"internal/ratecard/publish.go":            "rate_cards",
 	"internal/ratecard/replay.go":             "rate_card_replays",

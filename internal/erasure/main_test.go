@@ -1,0 +1,12 @@
+package erasure_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/dev/leadkit"
+)
+
+func TestMain(m *testing.M) { leadkit.Main(m) }
+
+// rig is a platform with leads, and a user who works with their data.
+type rig struct{ leadkit.Kit }
