@@ -47,7 +47,9 @@ func (b *bench) retention(ctx context.Context) (err error) {
 		return err
 	}
 	erasures := erasure.NewService(db, nil, p.keys, journal.Folder(folder), clock.System{}, erasure.Settings{})
-	s := retention.NewService(db, erasures, clock.System{}, retention.Periods{Contact: retention.Days{Default: retainedDays}})
+	s := retention.NewService(db, erasures, clock.System{}, retention.Periods{
+		Contact: retention.Days{Default: retainedDays},
+	})
 	plan, err := s.Plan(ctx, 0)
 	if err != nil {
 		return err

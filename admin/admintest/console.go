@@ -143,8 +143,10 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
-	services := leadkit.NewServices(h.DB, testkit.LocalWrappers(t), keys, journal.Folder(h.Erasures), h.Time, leadkit.Settings{
-		RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365, Retention: k.Retention,
+	erasures := journal.Folder(h.Erasures)
+	services := leadkit.NewServices(h.DB, testkit.LocalWrappers(t), keys, erasures, h.Time, leadkit.Settings{
+		RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365,
+		Retention: k.Retention,
 	})
 	h.Options = admin.Options{
 		Quotes:         quotes,

@@ -146,7 +146,8 @@ func (f *requestFlags) create(
 
 // run creates a request and, if leads were found, calls fulfil.
 func (f *requestFlags) run(
-	c *cobra.Command, flags *dbFlags, kind models.PrivacyRequestKind, fulfil func(s *requests.Service, r requests.Request) (any, string, error), asJSON bool,
+	c *cobra.Command, flags *dbFlags, kind models.PrivacyRequestKind,
+	fulfil func(s *requests.Service, r requests.Request) (any, string, error), asJSON bool,
 ) error {
 	if f.identity == "" {
 		return usageError{errors.New("--identity is required")}

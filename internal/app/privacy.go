@@ -51,8 +51,9 @@ func NewPrivacy(
 		Consents: consents.NewService(db, erasures, c),
 		Notes:    notes.NewService(db, erasures, reveals, c),
 		Requests: requests.NewService(db, keys, platform, erasures, reveals, c, requests.Settings{
-			RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays, Law: models.PrivacyLaw(p.Law), Letters: texts,
-			Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients, NamesRecipients: p.NamesRecipients(),
+			RequireApproval: p.RequireApproval, RequestDays: r.RequestsDays, Law: models.PrivacyLaw(p.Law),
+			Letters: texts, Controller: p.Controller, Purposes: p.Purposes, Recipients: p.Recipients,
+			NamesRecipients: p.NamesRecipients(),
 		}),
 	}
 }

@@ -33,8 +33,8 @@ var (
 		"Nothing was changed. The platform keys have changed, so the leads under legal holds may not be recognised. Ask an operator to run `pingpost keys reseal`.")
 )
 
-// MaxHoldReason is the maximum number of characters in the reason for a legal hold.
-const MaxHoldReason = 200
+// maxHoldReason is the maximum number of characters in the reason for a legal hold.
+const maxHoldReason = 200
 
 // NewHold is a request to place a legal hold on a lead. If Person is set, the hold also applies to all
 // other leads with the same email address or phone number, including those that arrive later.
@@ -47,7 +47,7 @@ type NewHold struct {
 // Check returns the request with a trimmed reason, or an Invalid error at the field that is not valid.
 func (n NewHold) Check() (NewHold, error) {
 	var err error
-	if n.Reason, err = plaintext.Check("reason", n.Reason, MaxHoldReason); err == nil && n.Reason == "" {
+	if n.Reason, err = plaintext.Check("reason", n.Reason, maxHoldReason); err == nil && n.Reason == "" {
 		err = apperr.InvalidField("reason", apperr.Required, "Enter a reason, such as a case number.")
 	}
 	return n, err

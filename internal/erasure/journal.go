@@ -47,10 +47,13 @@ func inFile(e *apperr.Error, sequence int64, cause error) error {
 	return named.WithCause(cause)
 }
 
+// HasJournal reports whether an erasure journal is configured.
+func (s *Service) HasJournal() bool { return s.journal != nil }
+
 // RequireJournal returns an Unavailable error with the reason no_journal if no erasure journal is configured, so that
 // nothing can be erased.
 func (s *Service) RequireJournal() error {
-	if s.journal == nil {
+	if !s.HasJournal() {
 		return errNoJournal
 	}
 	return nil

@@ -75,7 +75,8 @@ func newRigWithoutKey(t *testing.T) rig {
 
 // servicesWith returns the services that read and erase personal data, with the given retention periods.
 func (r rig) servicesWith(periods retention.Periods) leadkit.Services {
-	return leadkit.NewServices(r.DB.DB, r.Wrappers, r.Platform.Keys, journal.Folder(r.journal), r.Time, leadkit.Settings{
+	erasures := journal.Folder(r.journal)
+	return leadkit.NewServices(r.DB.DB, r.Wrappers, r.Platform.Keys, erasures, r.Time, leadkit.Settings{
 		RevealsPerDay: 50, Retention: periods,
 	})
 }
@@ -403,7 +404,7 @@ func TestCreateWithLegalHolds(t *testing.T) {
 // database must not contain leads yet.
 func (r rig) retaining(t *testing.T) *retention.Service {
 	t.Helper()
-	s := r.servicesWith(retention.Periods{Contact: retention.Days{Default: 10}, Consent: retention.Days{Default: 20}}).Retention
+	s := r.servicesWith(leadkit.Periods(10, 20, nil, nil)).Retention
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 //
 // Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
 // leads were found, with the reason legal_hold if all remaining leads are under a hold, or already_erased if all
-// were erased for another reason, Forbidden if another user must do it, and those of Erase.
+// were erased for another reason, Forbidden if another user must do it, and those of
+// erasure.Service.Erase.
 func (s *Service) Erase(ctx context.Context, request uuid.UUID) error {
 	if err := s.erasures.RequireJournal(); err != nil {
 		return err

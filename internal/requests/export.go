@@ -128,7 +128,7 @@ type Exported struct {
 //
 // Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
 // if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
-// Unavailable if the keys cannot be used or are missing, and those of CheckJournal.
+// Unavailable if the keys cannot be used or are missing, and those of erasure.Service.CheckJournal.
 func (s *Service) Export(ctx context.Context, request uuid.UUID) (e Exported, err error) {
 	if err := s.erasures.CheckJournal(ctx); err != nil {
 		return e, err

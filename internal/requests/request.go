@@ -72,7 +72,7 @@ func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * t
 // or phone numbers; AddLeads adds exceptions.
 //
 // Errors: Invalid at the field that is not valid, TooMany if the user has reached the daily limit of searches, and
-// those of CheckJournal.
+// those of erasure.Service.CheckJournal.
 func (s *Service) Create(ctx context.Context, n NewRequest) (r models.PrivacyRequest, err error) {
 	n.Law = cmp.Or(n.Law, s.DefaultLaw())
 	if n, err = n.check(s.today()); err != nil {

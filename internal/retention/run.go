@@ -50,7 +50,7 @@ func (s *Service) lastRun(tx *gorm.DB) (*models.RetentionRun, error) {
 // RunDaily carries out the daily run, if it is due or was interrupted, and no other node carries it
 // out. It is called repeatedly by all nodes.
 func (s *Service) RunDaily(ctx context.Context) error {
-	if s.erasures.RequireJournal() != nil {
+	if !s.erasures.HasJournal() {
 		return nil
 	}
 	all, err := s.extendPeriods(ctx)
@@ -74,7 +74,7 @@ func (s *Service) RunDaily(ctx context.Context) error {
 // begins a new one. It returns the run.
 //
 // Errors: Unavailable with the reason no_journal, Conflict with the reason retention_running, and those of
-// CheckJournal.
+// erasure.Service.CheckJournal.
 func (s *Service) Run(ctx context.Context) (models.RetentionRun, error) {
 	if err := s.erasures.RequireJournal(); err != nil {
 		return models.RetentionRun{}, err

@@ -36,7 +36,7 @@ func (s *Service) RecentlyRevealed(ctx context.Context, lead uuid.UUID) (fields 
 //
 // Errors: NotFound if there is no such lead in the scope, Conflict if the lead was erased, TooMany if the user has
 // reached the daily limit, Unavailable if
-// this node cannot use the keys, Internal if the record is damaged, and those of CheckJournal.
+// this node cannot use the keys, Internal if the record is damaged, and those of erasure.Service.CheckJournal.
 func (s *Service) RevealAgain(ctx context.Context, sc scope.Scope, lead uuid.UUID) (map[models.ContactField]string, error) {
 	if err := s.erasures.CheckJournal(ctx); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ var ErrCannotDecrypt = apperr.New(apperr.Unavailable, "cannot_decrypt",
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, Conflict if the lead was
 // erased, TooMany if the user has reached the daily limit, Unavailable if this node cannot use the keys,
-// Internal if the record is damaged, and those of CheckJournal.
+// Internal if the record is damaged, and those of erasure.Service.CheckJournal.
 func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r NewReveal) (string, error) {
 	r, err := r.Check()
 	if err != nil {

@@ -78,8 +78,12 @@ func revealEmail(t *testing.T, n *node.Node, lead uuid.UUID) (string, error) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	s := leadkit.NewServices(db, keys.Readers, testkit.PlatformKeys(t, 1), nil, clock.System{}, leadkit.Settings{RevealsPerDay: 50}).By(audit.Operator)
-	return s.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForLegal})
+	s := leadkit.NewServices(db, keys.Readers, testkit.PlatformKeys(t, 1), nil, clock.System{}, leadkit.Settings{
+		RevealsPerDay: 50,
+	})
+	return s.Reveals.By(audit.Operator).Reveal(t.Context(), scope.System, reveal.NewReveal{
+		Lead: lead, Field: models.ContactEmail, Reason: models.RevealForLegal,
+	})
 }
 
 func leadOf(t *testing.T, text string) uuid.UUID {
