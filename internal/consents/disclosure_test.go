@@ -13,14 +13,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/base/plaintext"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/consents"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/erasure"
-	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/models"
 )
@@ -29,17 +27,10 @@ import (
 func (r rig) agree(t *testing.T, by testkit.Partner, text string) uuid.UUID {
 	t.Helper()
 	r.Time.Advance(time.Second)
-	r.Reload(t)
-	in := r.Intake(intake.Settings{DefaultMode: models.SigningRequired})
-	q, err := in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
-	if err != nil || !q.Accepted {
-		t.Fatalf("ping: got %+v, %v", q, err)
-	}
+	in, transaction := r.Quote(t, "GB")
 	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"disclosureText":%q}}`,
-		q.TransactionID, by.Accounts[0].Identifier, leadkit.Contact, text)
-	lead, err := in.Post(t.Context(), intake.PostRequest{
-		ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: by.Sign(r.Time.Now(), post),
-	})
+		transaction, by.Accounts[0].Identifier, leadkit.Contact, text)
+	lead, err := r.Send(t, in, by, post)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 // Package reveal decrypts fields of contact records for staff, and searches for a consumer's leads. Each access is
 // recorded before it happens, and counts towards a daily limit of the user.
 //
-// It also lists who has viewed or exported the data of a lead.
+// It also lists who has viewed or exported the data of a lead. Contact records are decrypted elsewhere only for the
+// export of a privacy request, for legal holds on persons, and by `pingpost keys reseal`, which computes lookup digests
+// again.
 package reveal
 
 import (
