@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -59,6 +60,12 @@ type platformRows struct{ required, reportOnly, off Partner }
 
 var platformDatabase = Prepared[platformRows]{Fill: fillPlatform}
 
+// clone returns a copy whose accounts a test can change.
+func (p Partner) clone() Partner {
+	p.Accounts = slices.Clone(p.Accounts)
+	return p
+}
+
 // NewPlatform returns a Platform on a database of its own.
 func NewPlatform(t testing.TB) *Platform {
 	t.Helper()
@@ -93,7 +100,7 @@ func fillPlatform(t testing.TB, d *Database) (rows platformRows) {
 func newPlatform(t testing.TB, d *Database, rows platformRows) *Platform {
 	t.Helper()
 	p := &Platform{DB: d, Time: clock.NewManual(StartTime())}
-	p.Required, p.ReportOnly, p.Off = rows.required, rows.reportOnly, rows.off
+	p.Required, p.ReportOnly, p.Off = rows.required.clone(), rows.reportOnly.clone(), rows.off.clone()
 	p.Keys = PlatformKeys(t, 1)
 	p.Partners = partners.NewService(d.DB, p.Keys, p.Time)
 	p.build(t)
