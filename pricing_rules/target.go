@@ -52,7 +52,7 @@ func (t *Table) amountOf(
 		return 0, 0, false
 	}
 	currency = t.currencies[s.market-1]
-	for _, scope := range t.index.broader(s.scope) {
+	for _, scope := range t.index.broaderScopes(s.scope) {
 		for _, market := range [...]int{s.market, anything} {
 			for _, class := range [...]int{s.class, anything} {
 				at := selector{scope, market, class}
@@ -65,9 +65,9 @@ func (t *Table) amountOf(
 	return currency, 0, false
 }
 
-// The method broader returns the given scope, followed by the scopes that contain it, from the most to
+// broaderScopes returns the given scope, followed by the scopes that contain it, from the most to
 // the least specific.
-func (ix *index) broader(scope int) []int {
+func (ix *index) broaderScopes(scope int) []int {
 	switch {
 	case scope == anything:
 		return []int{anything}

@@ -83,7 +83,7 @@ func (s *Service) Verify(ctx context.Context) (v Verified, err error) {
 	for head := (journal.Head{}); head.Sequence < last.Sequence; v.Entries++ {
 		entry, text, next, err := s.readNext(ctx, head)
 		if errors.Is(err, journal.ErrNotFound) {
-			return v, s.missing(ctx, head.Sequence+1)
+			return v, s.missingEntry(ctx, head.Sequence+1)
 		}
 		if err != nil {
 			return v, err
@@ -142,8 +142,8 @@ func staffOf(entry journal.Entry) uuid.UUID {
 	return staff
 }
 
-// The method missing returns the error for an entry that is in the database but not in the journal.
-func (s *Service) missing(ctx context.Context, sequence int64) error {
+// missingEntry returns the error for an entry that is in the database but not in the journal.
+func (s *Service) missingEntry(ctx context.Context, sequence int64) error {
 	var erasedAt *time.Time
 	if err := s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).Select("erased_at").Where("sequence = ?", sequence).Scan(&erasedAt).Error; err != nil {
 		return postgres.Translate(err)

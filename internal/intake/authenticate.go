@@ -62,7 +62,7 @@ func (p post) ownAccount() *partners.Account {
 }
 
 func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
-	if ok, wait := in.wrongSignatures.left(p.Address, p.start); !ok {
+	if ok, wait := in.wrongSignatures.allows(p.Address, p.start); !ok {
 		return owner{}, errTooManyInvalid.Retry(wait)
 	}
 	sender, err := in.findOwner(ctx, p)

@@ -11,7 +11,7 @@ import (
 func (in *Intake) checkSignature(
 	p post, partner *partners.Partner, matched *partners.Secret,
 ) (*partners.Secret, error) {
-	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
+	if ok, wait := in.posts.allows(partner.ID, p.start); !ok {
 		return matched, errTooMany.Retry(wait)
 	}
 	secret := matched

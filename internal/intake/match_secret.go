@@ -19,9 +19,9 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 		return owner{}, errMatchTooLarge
 	}
 	matchedBefore := in.matched.has(p.Address, p.start)
-	ok, wait := in.unmatched.left(p.Address, p.start)
+	ok, wait := in.unmatched.allows(p.Address, p.start)
 	if ok && !matchedBefore {
-		ok, wait = in.unmatchedSites.left(clientaddr.Site(p.Address), p.start)
+		ok, wait = in.unmatchedSites.allows(clientaddr.Site(p.Address), p.start)
 	}
 	if !ok {
 		return owner{}, errTooManyInvalid.Retry(wait)

@@ -24,14 +24,13 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 	return &rateLimiter[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// The method left reports whether a key is below its limit. If not, it also returns the time until the
-// next window. A request calls left first and the method spend later, so concurrent requests can exceed
-// the limit.
-func (b *rateLimiter[K]) left(key K, now time.Time) (bool, time.Duration) {
+// allows reports whether a key is below its limit. If not, it also returns the time until the next window. A request
+// calls allows first and spend later, so concurrent requests can exceed the limit.
+func (b *rateLimiter[K]) allows(key K, now time.Time) (bool, time.Duration) {
 	return b.ask(key, now, false)
 }
 
-// The method take is like the method left, but also counts the request if the key is below its limit.
+// take is like allows, but also counts the request if the key is below its limit.
 func (b *rateLimiter[K]) take(key K, now time.Time) (bool, time.Duration) {
 	return b.ask(key, now, true)
 }

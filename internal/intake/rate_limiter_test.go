@@ -13,13 +13,13 @@ func TestRateLimitPerKey(t *testing.T) {
 	now := testTime
 	b := newRateLimiter[string](2, time.Minute)
 	for range 2 {
-		if ok, _ := b.left("a", now); !ok {
+		if ok, _ := b.allows("a", now); !ok {
 			t.Fatal("limited before the limit was reached")
 		}
 		b.spend("a", now)
 	}
 	now = now.Add(20 * time.Second)
-	for name, ask := range map[string]func(string, time.Time) (bool, time.Duration){"left": b.left, "take": b.take} {
+	for name, ask := range map[string]func(string, time.Time) (bool, time.Duration){"left": b.allows, "take": b.take} {
 		if ok, wait := ask("a", now); ok || wait != 40*time.Second {
 			t.Errorf("%s: got %t, %s; want the rest of the minute", name, ok, wait)
 		}
@@ -28,7 +28,7 @@ func TestRateLimitPerKey(t *testing.T) {
 		t.Error("requests of one key count for another")
 	}
 	now = now.Add(40*time.Second - 1)
-	if ok, wait := b.left("a", now); ok || wait != 1 {
+	if ok, wait := b.allows("a", now); ok || wait != 1 {
 		t.Errorf("left: got %t, %s; want the last nanosecond", ok, wait)
 	}
 	now = now.Add(1)
@@ -51,7 +51,7 @@ func TestUnlimitedRate(t *testing.T) {
 			t.Fatal("rejected without a limit")
 		}
 	}
-	if ok, _ := b.left("a", testTime); !ok || len(b.spent) != 0 {
+	if ok, _ := b.allows("a", testTime); !ok || len(b.spent) != 0 {
 		t.Errorf("left: %t, with %d keys stored", ok, len(b.spent))
 	}
 }
@@ -61,7 +61,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	b := newRateLimiter[string](1, time.Minute)
 	b.spend("a", testTime)
-	if ok, _ := b.left("a", testTime.Add(-time.Hour)); !ok {
+	if ok, _ := b.allows("a", testTime.Add(-time.Hour)); !ok {
 		t.Error("rejected after the clock was set back")
 	}
 }

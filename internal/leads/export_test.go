@@ -33,8 +33,8 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []Result 
 }
 
 // WithScanLimits returns a copy of the reader with the given scan limits.
-func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
-	limited := *o
+func (r *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
+	limited := *r
 	limited.limit = scanLimits{allPartners, onePartner}
 	return &limited
 }

@@ -36,9 +36,9 @@ func (p *partitions) get(ctx context.Context, q postgres.Querier, now time.Time)
 
 // periods divides a period into parts. A search reads the leads of one part after the other until it has
 // found enough. The parts are in descending order, or in ascending order if up is true.
-func (o *Reader) periods(ctx context.Context, from, until time.Time, up bool) (parts []postgres.Period, err error) {
-	now := o.clock.Now()
-	all, err := o.partitions.get(ctx, o.db.Pool, now)
+func (r *Reader) periods(ctx context.Context, from, until time.Time, up bool) (parts []postgres.Period, err error) {
+	now := r.clock.Now()
+	all, err := r.partitions.get(ctx, r.db.Pool, now)
 	if err != nil {
 		return nil, err
 	}

@@ -41,10 +41,10 @@ func (r Row) States() (states []string) {
 // CSV writes a header row and the leads in the scope that match a query, newest first. The function priced reports
 // whether the file may contain the prices of a partner's leads. Only a few downloads can run at a time. If too many
 // are running, CSV returns an error. Otherwise, it calls the function begin before it writes anything.
-func (o *Reader) CSV(
+func (r *Reader) CSV(
 	ctx context.Context, sc scope.Scope, q Query, priced func(partner uuid.UUID) bool, to io.Writer, begin func() error,
 ) error {
-	end, err := o.db.AcquireDownload()
+	end, err := r.db.AcquireDownload()
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (o *Reader) CSV(
 		return err
 	}
 	q.Before, q.After = Cursor{}, Cursor{}
-	w, err := o.window(ctx, sc, q)
+	w, err := r.window(ctx, sc, q)
 	if err == nil && !w.empty() {
-		err = o.eachRow(ctx, w, q, func(r Row) error {
+		err = r.eachRow(ctx, w, q, func(row Row) error {
 			price, currency := "", ""
-			if priced(r.PartnerID) {
-				price, currency = r.Price.Decimal(), r.Price.Currency.String()
+			if priced(row.PartnerID) {
+				price, currency = row.Price.Decimal(), row.Price.Currency.String()
 			}
 			return out.Write([]string{
-				id.Format(id.Lead, r.ID), r.ReceivedAt.Format(time.RFC3339), r.PartnerSlug, r.Identifier, r.Industry, r.Country,
-				price, currency, strings.Join(r.States(), " "),
+				id.Format(id.Lead, row.ID), row.ReceivedAt.Format(time.RFC3339), row.PartnerSlug, row.Identifier, row.Industry, row.Country,
+				price, currency, strings.Join(row.States(), " "),
 			})
 		})
 	}
@@ -78,23 +78,23 @@ func (o *Reader) CSV(
 
 // eachRow passes all leads in the window that match the query to a function, in batches, so that no query takes
 // long, whatever the speed of the client.
-func (o *Reader) eachRow(ctx context.Context, w window, q Query, each func(Row) error) error {
-	parts, err := o.split(ctx, w)
+func (r *Reader) eachRow(ctx context.Context, w window, q Query, each func(Row) error) error {
+	parts, err := r.split(ctx, w)
 	if err != nil {
 		return err
 	}
 	for _, part := range parts {
 		for more := true; more; {
-			chosen, err := o.chosen(ctx, part, q, csvBatch)
+			chosen, err := r.chosen(ctx, part, q, csvBatch)
 			if err != nil {
 				return err
 			}
-			rows, err := o.rows(ctx, chosen)
+			rows, err := r.rows(ctx, chosen)
 			if err != nil {
 				return err
 			}
-			for _, r := range rows {
-				if err := each(r); err != nil {
+			for _, row := range rows {
+				if err := each(row); err != nil {
 					return err
 				}
 			}

@@ -35,13 +35,13 @@ type SearchResult struct {
 
 // FindTransaction returns the id of the lead with the given transactionId, which must be exactly as the
 // partner received it.
-func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
+func (r *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
 	lead, err = quote.Identity(token)
 	if err != nil {
 		return uuid.Nil, ErrNotFound
 	}
 	var partner uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).Scan(&partner)
+	err = r.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).Scan(&partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, ErrNotFound
 	}
@@ -54,12 +54,12 @@ const requestWindow = time.Minute
 
 // FindRequest returns the id of the lead that a request delivered. The request's id contains its time,
 // so the search reads only the leads received in the minute after that time.
-func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
+func (r *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	from := id.Time(request)
 	until := from.Add(requestWindow)
 	first, end := quote.IDRange(from, until)
 	var partner uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM leads l JOIN lead_events e ON e.lead_id = l.id
+	err = r.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM leads l JOIN lead_events e ON e.lead_id = l.id
 		WHERE l.id >= $1 AND l.id < $2 AND e.lead_id >= $1 AND e.lead_id < $2 AND l.received_at >= $3 AND l.received_at < $4
 			AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $5`,
 		postgres.PlanEachTime, first, end, from, until, id.Format(id.Request, request)).Scan(&lead, &partner)
@@ -71,36 +71,36 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 
 // FindEmail returns a consumer's leads by email address. It ignores the letter case, and accepts the
 // domain in Unicode or ASCII form. The search is recorded in the audit log, without the address.
-func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
-	digests, err := o.emailDigests(address)
+func (r *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
+	digests, err := r.emailDigests(address)
 	if err != nil {
 		return SearchResult{}, err
 	}
-	return o.find(ctx, sc, "email", digests)
+	return r.find(ctx, sc, "email", digests)
 }
 
-func (o *Reader) emailDigests(address string) (digests [][]byte, err error) {
+func (r *Reader) emailDigests(address string) (digests [][]byte, err error) {
 	if !payload.IsEmail(plaintext.Trim(address)) {
 		return nil, invalidField("email", "Enter a complete email address, such as name@example.com.")
 	}
-	return o.keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(address))), nil
+	return r.keys.Digests(keyring.Lookup, []byte(payload.NormaliseEmail(address))), nil
 }
 
 // FindPhone returns a consumer's leads by phone number. The number either begins with + and the country
 // code, or is written as it is dialled in one of the given countries, which are two-letter codes.
 // FindPhone also searches for the digits as typed, because numbers that are not valid in their country are
 // stored as sent.
-func (o *Reader) FindPhone(
+func (r *Reader) FindPhone(
 	ctx context.Context, sc scope.Scope, number string, countries ...string,
 ) (SearchResult, error) {
-	digests, err := o.phoneDigests(number, countries...)
+	digests, err := r.phoneDigests(number, countries...)
 	if err != nil {
 		return SearchResult{}, err
 	}
-	return o.find(ctx, sc, "phone", digests)
+	return r.find(ctx, sc, "phone", digests)
 }
 
-func (o *Reader) phoneDigests(number string, countries ...string) (digests [][]byte, err error) {
+func (r *Reader) phoneDigests(number string, countries ...string) (digests [][]byte, err error) {
 	if payload.PhoneDigits(number) == "" {
 		return nil, invalidField("phone",
 			"Enter a phone number with + and the country code, or as dialled in the country.")
@@ -116,7 +116,7 @@ func (o *Reader) phoneDigests(number string, countries ...string) (digests [][]b
 		}
 	}
 	for form := range forms {
-		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
+		digests = append(digests, r.keys.Digests(keyring.Lookup, []byte(form))...)
 	}
 	return digests, nil
 }
@@ -141,14 +141,14 @@ type PersonDigests struct{ Email, Phone [][]byte }
 // PersonDigests returns the lookup digests of a person.
 //
 // Errors: Invalid at the field email, phone or country.
-func (o *Reader) PersonDigests(p Person) (d PersonDigests, err error) {
+func (r *Reader) PersonDigests(p Person) (d PersonDigests, err error) {
 	if p.Email != "" {
-		if d.Email, err = o.emailDigests(p.Email); err != nil {
+		if d.Email, err = r.emailDigests(p.Email); err != nil {
 			return d, err
 		}
 	}
 	if p.Phone != "" {
-		d.Phone, err = o.phoneDigests(p.Phone, p.Country)
+		d.Phone, err = r.phoneDigests(p.Phone, p.Country)
 	}
 	return d, err
 }
@@ -157,18 +157,18 @@ func (o *Reader) PersonDigests(p Person) (d PersonDigests, err error) {
 // newest first. Unlike FindEmail and FindPhone, it has no limit and does not write to the audit log.
 //
 // Errors: Invalid at the field email, phone or country.
-func (o *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, err error) {
-	digests, err := o.PersonDigests(p)
+func (r *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, err error) {
+	digests, err := r.PersonDigests(p)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := o.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
+	parts, err := r.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
 	if err != nil {
 		return nil, err
 	}
 	for _, part := range parts {
 		first, end := quote.IDRange(part.From, part.Until)
-		rows, err := o.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, digests.Email, digests.Phone, part.From, part.Until)
+		rows, err := r.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, digests.Email, digests.Phone, part.From, part.Until)
 		if err != nil {
 			return nil, postgres.Translate(err)
 		}
@@ -200,15 +200,15 @@ const allOfPersonSQL = `SELECT id, partner_id, email_digest, phone_digest FROM (
 
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }
 
-func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f SearchResult, err error) {
-	parts, err := o.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
+func (r *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f SearchResult, err error) {
+	parts, err := r.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
 	if err != nil {
 		return f, err
 	}
 	var chosen []Cursor
 	for _, p := range parts {
 		first, end := quote.IDRange(p.From, p.Until)
-		more, err := o.positions(ctx, personSQL(by), first, end, digests, p.From, p.Until, sc.All(), sc.IDs(), MaxFound+1-len(chosen))
+		more, err := r.positions(ctx, personSQL(by), first, end, digests, p.From, p.Until, sc.All(), sc.IDs(), MaxFound+1-len(chosen))
 		if err != nil {
 			return f, err
 		}
@@ -217,9 +217,9 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 			break
 		}
 	}
-	if f.Rows, err = o.rows(ctx, chosen); err != nil {
+	if f.Rows, err = r.rows(ctx, chosen); err != nil {
 		return f, err
 	}
 	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
-	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
+	return f, audit.New(r.db, r.clock).LogDone(ctx, r.by, note)
 }

@@ -44,25 +44,25 @@ type Page struct {
 
 // List returns a page of the leads in the scope. It reads the partitions one after the other until the
 // page is full. If a filter has no index, List examines only a limited number of leads.
-func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
-	w, err := o.window(ctx, sc, q)
+func (r *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
+	w, err := r.window(ctx, sc, q)
 	if err != nil || w.empty() {
 		return page, err
 	}
-	parts, err := o.split(ctx, w)
+	parts, err := r.split(ctx, w)
 	if err != nil {
 		return page, err
 	}
 	var horizon Cursor // the last lead that List may examine
-	left := o.limit.allPartners
+	left := r.limit.allPartners
 	if !w.all {
-		left = o.limit.onePartner
+		left = r.limit.onePartner
 	}
 	var chosen []Cursor
 	for _, part := range parts {
 		if q.rare() {
 			var examined int
-			if examined, horizon, err = o.horizon(ctx, part, left, q.Size); err != nil {
+			if examined, horizon, err = r.horizon(ctx, part, left, q.Size); err != nil {
 				return page, err
 			}
 			if examined == 0 {
@@ -71,7 +71,7 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 			left -= examined
 			part.endAt(horizon)
 		}
-		more, err := o.chosen(ctx, part, q, q.Size+1-len(chosen))
+		more, err := r.chosen(ctx, part, q, q.Size+1-len(chosen))
 		if err != nil {
 			return page, err
 		}
@@ -86,7 +86,7 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	case !horizon.IsZero() && len(chosen) < q.Size:
 		page.ScannedTo = horizon.ReceivedAt
 	}
-	if page.Rows, err = o.rows(ctx, chosen); err != nil {
+	if page.Rows, err = r.rows(ctx, chosen); err != nil {
 		return page, err
 	}
 	if !w.up {
@@ -119,10 +119,10 @@ type window struct {
 
 // window returns the window of a query. The indexes of references and subIds begin with the partner, so the window
 // lists all partners if the query has one of these.
-func (o *Reader) window(ctx context.Context, sc scope.Scope, q Query) (w window, err error) {
+func (r *Reader) window(ctx context.Context, sc scope.Scope, q Query) (w window, err error) {
 	w = newWindow(sc, q)
 	if w.all && w.tagged() {
-		w.partners, err = o.allPartners(ctx)
+		w.partners, err = r.allPartners(ctx)
 		w.all = false
 	}
 	return w, err
@@ -173,8 +173,8 @@ func (w *window) endAt(last Cursor) {
 	}
 }
 
-func (o *Reader) split(ctx context.Context, w window) (parts []window, err error) {
-	periods, err := o.periods(ctx, w.from.ReceivedAt, w.to.ReceivedAt, w.up)
+func (r *Reader) split(ctx context.Context, w window) (parts []window, err error) {
+	periods, err := r.periods(ctx, w.from.ReceivedAt, w.to.ReceivedAt, w.up)
 	for _, p := range periods {
 		part := w
 		if p.From.After(w.from.ReceivedAt) {
@@ -188,7 +188,7 @@ func (o *Reader) split(ctx context.Context, w window) (parts []window, err error
 	return parts, err
 }
 
-func (o *Reader) allPartners(ctx context.Context) (ids []uuid.UUID, err error) {
-	err = o.db.Gorm.WithContext(ctx).Model(&models.Partner{}).Pluck("id", &ids).Error
+func (r *Reader) allPartners(ctx context.Context) (ids []uuid.UUID, err error) {
+	err = r.db.Gorm.WithContext(ctx).Model(&models.Partner{}).Pluck("id", &ids).Error
 	return ids, postgres.Translate(err)
 }

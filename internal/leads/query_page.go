@@ -50,9 +50,9 @@ const detailsSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_dige
 
 // Get returns a lead, or a NotFound error if there is no such lead in the scope. It includes the partner
 // that the quote was made for only if that partner is also in the scope.
-func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
+func (r *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()
-	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(detailsSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
+	err = r.db.Pool.QueryRow(ctx, fmt.Sprintf(detailsSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey, &f.KeyWrapper, &f.KeyVersion,
 		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
@@ -64,7 +64,7 @@ func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Det
 	if f.QuotedPartner != nil && !sc.Allows(*f.QuotedPartner) {
 		f.QuotedPartner, f.QuotedFor = nil, ""
 	}
-	db := o.db.Gorm.WithContext(ctx)
+	db := r.db.Gorm.WithContext(ctx)
 	if err := db.Where("lead_id = ?", lead).Limit(1).Find(&f.Consent).Error; err != nil {
 		return Details{}, postgres.Translate(err)
 	}

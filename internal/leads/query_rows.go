@@ -36,15 +36,15 @@ type Row struct {
 
 // chosen returns the positions of the first leads in the window that match the query, in the order of
 // the window. The parameter most is the maximum number of leads.
-func (o *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cursor, error) {
+func (r *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cursor, error) {
 	c := w.conditions()
 	c.filter(q)
-	return o.positions(ctx, fmt.Sprintf("%s ORDER BY one.received_at %[2]s, one.id %[2]s LIMIT %[3]d",
+	return r.positions(ctx, fmt.Sprintf("%s ORDER BY one.received_at %[2]s, one.id %[2]s LIMIT %[3]d",
 		w.each(c, "SELECT one.received_at, one.id", "l.received_at, l.id", most), w.order(), most), c.args...)
 }
 
-func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Cursor, error) {
-	rows, err := o.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
+func (r *Reader) positions(ctx context.Context, sql string, args ...any) ([]Cursor, error) {
+	rows, err := r.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -64,7 +64,7 @@ const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, p.slug, a.ide
 
 // rows returns a Row for each of the given leads, in the given order. This is a separate query, because
 // planning a single query that also selects the leads would take several times as long.
-func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
+func (r *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	if len(chosen) == 0 {
 		return nil, nil
 	}
@@ -72,20 +72,20 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	for i, c := range chosen {
 		ids[i], place[c.ID] = c.ID, i
 	}
-	rows, err := o.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare), slices.MaxFunc(ids, id.Compare))
+	rows, err := r.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare), slices.MaxFunc(ids, id.Compare))
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Row, err error) {
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (found Row, err error) {
 		var currency string
-		err = row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.PartnerSlug, &r.Identifier, &r.Industry, &r.Country,
-			&r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.PartnerReference, &r.SubID, &r.Returned)
+		err = row.Scan(&found.ID, &found.ReceivedAt, &found.PartnerID, &found.PartnerName, &found.PartnerSlug, &found.Identifier, &found.Industry, &found.Country,
+			&found.Price.Minor, &currency, &found.State, &found.Sandbox, &found.PartnerReference, &found.SubID, &found.Returned)
 		if err != nil {
-			return r, err
+			return found, err
 		}
-		r.ReceivedAt = r.ReceivedAt.UTC()
-		r.Price.Currency, err = money.ParseCurrency(currency)
-		return r, err
+		found.ReceivedAt = found.ReceivedAt.UTC()
+		found.Price.Currency, err = money.ParseCurrency(currency)
+		return found, err
 	})
 	slices.SortFunc(all, func(a, b Row) int { return place[a.ID] - place[b.ID] })
 	return all, postgres.Translate(err)
@@ -94,7 +94,7 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 // horizon determines how far List may read a window. The parameter left is the number of leads that List
 // may still examine. The result last is the last lead that it may examine, or zero if it may examine the
 // whole window. The result examined is the number of leads to subtract from left.
-func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
+func (r *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
 	c, each := w.conditions(), left
 	if !w.all {
 		each = max(size+1, left/len(w.partners))
@@ -104,7 +104,7 @@ func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examine
 		w.each(c, "SELECT one.*", "l.received_at, l.id, row_number() OVER (ORDER BY l.received_at "+w.order()+", l.id "+w.order()+") AS n", each), each, w.order())
 	var at *time.Time
 	var lead *uuid.UUID
-	if err := o.db.Pool.QueryRow(ctx, sql, append([]any{postgres.PlanEachTime}, c.args...)...).Scan(&examined, &at, &lead); err != nil || at == nil {
+	if err := r.db.Pool.QueryRow(ctx, sql, append([]any{postgres.PlanEachTime}, c.args...)...).Scan(&examined, &at, &lead); err != nil || at == nil {
 		return examined, last, postgres.Translate(err)
 	}
 	return examined, Cursor{at.UTC(), *lead}, nil

@@ -26,19 +26,19 @@ type Totals struct {
 }
 
 // Totals returns the totals of the leads in the scope that match a query. It ignores the query's cursors and size.
-func (o *Reader) Totals(ctx context.Context, sc scope.Scope, q Query) (t Totals, err error) {
+func (r *Reader) Totals(ctx context.Context, sc scope.Scope, q Query) (t Totals, err error) {
 	q.Before, q.After = Cursor{}, Cursor{}
-	w, err := o.window(ctx, sc, q)
+	w, err := r.window(ctx, sc, q)
 	if err != nil || w.empty() {
 		return t, err
 	}
-	parts, err := o.split(ctx, w)
+	parts, err := r.split(ctx, w)
 	if err != nil {
 		return t, err
 	}
 	sums, left := map[money.Currency]int64{}, int64(MaxCounted)
 	for _, part := range parts {
-		examined, err := o.addTotals(ctx, part, q, left, &t, sums)
+		examined, err := r.addTotals(ctx, part, q, left, &t, sums)
 		if err != nil {
 			return t, err
 		}
@@ -58,7 +58,7 @@ func (o *Reader) Totals(ctx context.Context, sc scope.Scope, q Query) (t Totals,
 
 // addTotals adds the totals of one period. It examines at most one lead more than the parameter left, and returns
 // the number of leads that it examined.
-func (o *Reader) addTotals(
+func (r *Reader) addTotals(
 	ctx context.Context, w window, q Query, left int64, t *Totals, sums map[money.Currency]int64,
 ) (examined int64, err error) {
 	c := w.conditions()
@@ -68,7 +68,7 @@ func (o *Reader) addTotals(
 	shared := len(c.sql)
 	c.filter(q)
 	matching := strings.Join(append([]string{"true"}, c.sql[shared:]...), " AND ")
-	rows, err := o.db.Pool.Query(ctx, fmt.Sprintf(`WITH examined AS MATERIALIZED (%s LIMIT %d)
+	rows, err := r.db.Pool.Query(ctx, fmt.Sprintf(`WITH examined AS MATERIALIZED (%s LIMIT %d)
 		SELECT (SELECT count(*) FROM examined), coalesce(m.currency, ''), coalesce(m.leads, 0), coalesce(m.minor, 0)
 		FROM (SELECT) one LEFT JOIN (
 			SELECT l.currency, count(*) AS leads, sum(l.price_minor) FILTER (WHERE NOT l.sandbox)::bigint AS minor

@@ -31,8 +31,8 @@ func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
 }
 
 // By returns a Reader whose searches are recorded in the audit log under the given actor.
-func (o *Reader) By(actor audit.Actor) *Reader {
-	mine := *o
+func (r *Reader) By(actor audit.Actor) *Reader {
+	mine := *r
 	mine.by = actor
 	return &mine
 }

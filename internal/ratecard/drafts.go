@@ -133,11 +133,11 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
+	return s.changeCard(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
 		if title == before.Title {
 			return nil
 		}
-		if err := s.set(tx, &before, map[string]any{"title": title}); err != nil {
+		if err := s.updateColumns(tx, &before, map[string]any{"title": title}); err != nil {
 			return err
 		}
 		return s.auditChange(tx, "pricing.rename", before,
@@ -147,8 +147,8 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 
 // Discard permanently closes a draft. Its edits stay in the database.
 func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) error {
-	return s.change(ctx, card, version, open, func(tx *gorm.DB, before models.RateCard) error {
-		if err := s.set(tx, &before, map[string]any{"state": models.RateCardDiscarded}); err != nil {
+	return s.changeCard(ctx, card, version, open, func(tx *gorm.DB, before models.RateCard) error {
+		if err := s.updateColumns(tx, &before, map[string]any{"state": models.RateCardDiscarded}); err != nil {
 			return err
 		}
 		return s.auditChange(tx, "pricing.discard", before, map[string]any{"state": before.State},
@@ -156,10 +156,10 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// The method change locks a rate card and calls the function do, in one transaction. It returns an
+// changeCard locks a rate card and calls do, in one transaction. It returns an
 // error if the card is not in one of the given states, or if the card no longer has the given row
 // version. If the parameter version is anyVersion, the row version is not checked.
-func (s *Service) change(
+func (s *Service) changeCard(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
 ) error {
@@ -207,9 +207,9 @@ func wrongState(card models.RateCard) error {
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
-// The method set updates columns of a rate card. It also records the user and the time, and increments
+// updateColumns updates columns of a rate card. It also records the user and the time, and increments
 // the row version.
-func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
+func (s *Service) updateColumns(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
 	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
 	if done.Error == nil && done.RowsAffected != 1 {

@@ -17,12 +17,12 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// The method edit calls the function do with a copy of a draft's rules, and saves the changes as an
+// editRules calls do with a copy of a draft's rules, and saves the changes as an
 // edit that can be undone. It returns the number of changed rules.
-func (s *Service) edit(
+func (s *Service) editRules(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
-	err = s.change(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
+	err = s.changeCard(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
 		rules, err = s.editLocked(tx, before, what, nil, do)
 		return err
 	})
@@ -93,7 +93,7 @@ func (s *Service) saveEdit(tx *gorm.DB, before models.RateCard, what string, col
 	if columns == nil {
 		columns = map[string]any{}
 	}
-	return s.set(tx, &before, columns)
+	return s.updateColumns(tx, &before, columns)
 }
 
 // auditEdit records an edit with the old and new effects of the rules that it changed.
@@ -115,7 +115,7 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	if err := checkBase(minor); err != nil {
 		return err
 	}
-	_, err = s.edit(ctx, card, anyVersion, baseText(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
+	_, err = s.editRules(ctx, card, anyVersion, baseText(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
 		if has := sh.base(target, market.Currency); has != old {
 			theirs := "inherited"
 			if has != 0 {
@@ -146,7 +146,7 @@ func (s *Service) SetBases(
 	if err != nil {
 		return 0, err
 	}
-	return s.edit(ctx, card, version, what, do)
+	return s.editRules(ctx, card, version, what, do)
 }
 
 func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRules) error, error) {
@@ -224,7 +224,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 	if position != 0 {
 		what = "Changed the rule “" + rule.Selector() + "”"
 	}
-	_, err := s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
+	_, err := s.editRules(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		if position == 0 {
 			sh.add(rule)
 			return nil
@@ -240,7 +240,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 
 // DropRule removes the rule at a position.
 func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
-	_, err := s.edit(ctx, card, version, "Removed a rule", func(_ models.RateCard, sh *draftRules) error {
+	_, err := s.editRules(ctx, card, version, "Removed a rule", func(_ models.RateCard, sh *draftRules) error {
 		if _, ok := sh.rules[position]; !ok {
 			return apperr.New(apperr.NotFound, "rule", "This rule is no longer in the draft.")
 		}
@@ -255,7 +255,7 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 func (s *Service) Replace(
 	ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card,
 ) (rules int, err error) {
-	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
+	return s.editRules(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
 		return nil
 	})
@@ -311,7 +311,7 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 // is the ID of the edit that the user wants to undo. If this edit is not the latest one, Undo returns a
 // conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
-	return s.change(ctx, card, anyVersion, editable, func(tx *gorm.DB, before models.RateCard) error {
+	return s.changeCard(ctx, card, anyVersion, editable, func(tx *gorm.DB, before models.RateCard) error {
 		var last models.RateCardEdit
 		found := lastEdit(tx, card, &last)
 		switch {
@@ -334,7 +334,7 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := tx.Model(&last).Updates(map[string]any{"undone_at": now, "undone_by": s.by.Name}).Error; err != nil {
 			return err
 		}
-		if err := s.set(tx, &before, map[string]any{"based_on": back.BasedOn}); err != nil {
+		if err := s.updateColumns(tx, &before, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
 		after := map[string]any{"edit": last.Summary, "changed_rules": last.Rules}

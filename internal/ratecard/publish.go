@@ -33,7 +33,7 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 		return models.RateCard{}, field("at", apperr.InvalidValue, "at",
 			fmt.Sprintf("The time must be in the future and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
-	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, before models.RateCard) error {
+	return s.lockPublishable(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, before models.RateCard) error {
 		return s.submit(tx, before, note, at, now)
 	})
 }
@@ -65,7 +65,7 @@ func (s *Service) submit(tx *gorm.DB, before models.RateCard, note string, at, n
 // Approve publishes a draft that another user submitted. If the draft's publication time is in the
 // future, Approve schedules the draft instead.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
-	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, before models.RateCard) error {
+	return s.lockPublishable(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, before models.RateCard) error {
 		if !s.by.MayApprove(before.SubmitterID) {
 			return errSameSubmitter
 		}
@@ -83,7 +83,7 @@ var errSameSubmitter = apperr.New(apperr.Forbidden, "same_person",
 // Withdraw changes a submitted or scheduled draft back to an ordinary draft, which can be edited.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
-	return s.change(ctx, card, version, pending, func(tx *gorm.DB, before models.RateCard) error {
+	return s.changeCard(ctx, card, version, pending, func(tx *gorm.DB, before models.RateCard) error {
 		return s.move(tx, before, "pricing.withdraw", reopenDraft())
 	})
 }
@@ -94,9 +94,9 @@ func reopenDraft() map[string]any {
 	}
 }
 
-// The method release locks a rate card, and checks that it is in the given state and can be published.
-// After that, release calls the function do.
-func (s *Service) release(
+// lockPublishable locks a rate card, and checks that it is in the given state and can be published. After that, it
+// calls do.
+func (s *Service) lockPublishable(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -209,7 +209,7 @@ func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns m
 		columns["state"], columns["effective_at"] = models.RateCardScheduled, at
 		return s.move(tx, card, "pricing.schedule", columns)
 	}
-	if err := s.set(tx, &card, columns); err != nil {
+	if err := s.updateColumns(tx, &card, columns); err != nil {
 		return err
 	}
 	if err := tx.Where("id = ?", card.ID).Take(&card).Error; err != nil {
@@ -228,7 +228,7 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 			after[name] = value
 		}
 	}
-	if err := s.set(tx, &card, columns); err != nil {
+	if err := s.updateColumns(tx, &card, columns); err != nil {
 		return err
 	}
 	return s.auditChange(tx, action, card, map[string]any{"state": card.State}, after)
@@ -245,7 +245,7 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 		return err
 	}
 	card.Version = last + 1
-	if err := s.set(tx, card, map[string]any{"state": models.RateCardPublished, "version": card.Version, "effective_at": now}); err != nil {
+	if err := s.updateColumns(tx, card, map[string]any{"state": models.RateCardPublished, "version": card.Version, "effective_at": now}); err != nil {
 		return err
 	}
 	after := map[string]any{"version": card.Version, "note": card.Note}
@@ -290,7 +290,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		case err == nil:
 			return s.publish(tx, &due, now)
 		case isUserError(err):
-			if err := s.set(tx, &due, reopenDraft()); err != nil {
+			if err := s.updateColumns(tx, &due, reopenDraft()); err != nil {
 				return err
 			}
 			return audit.Write(tx, now, s.by, audit.Event{

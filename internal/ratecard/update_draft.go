@@ -23,7 +23,7 @@ type Conflict struct {
 // edit, which can be undone. If a rule was changed in both the draft and the current version,
 // Update keeps the rule in the current version and returns a conflict.
 func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (conflicts []Conflict, err error) {
-	err = s.change(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
+	err = s.changeCard(ctx, card, version, editable, func(tx *gorm.DB, before models.RateCard) error {
 		current, err := currentCard(tx)
 		if err != nil || current.Version == before.BasedOn {
 			return err

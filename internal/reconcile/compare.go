@@ -66,7 +66,7 @@ func (s *Service) begin(
 	enqueue func(*gorm.DB, models.Reconciliation) error,
 ) error {
 	period := map[string]any{"from": from.Format(time.DateOnly), "to": to.Format(time.DateOnly)}
-	return s.change(ctx, sc, reconciliation, version, "reconciliation.compare", period, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+	return s.update(ctx, sc, reconciliation, version, "reconciliation.compare", period, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		var p Profile
 		if err := json.Unmarshal([]byte(r.Profile), &p); err != nil {
 			return nil, err
@@ -98,10 +98,10 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// The method change updates a reconciliation with the column values that the function do returns. It
+// update updates a reconciliation with the column values that do returns. It
 // returns an error if the reconciliation has been saved or discarded, is being compared, or no longer
 // has the given row version.
-func (s *Service) change(
+func (s *Service) update(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
 ) error {

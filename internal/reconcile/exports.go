@@ -53,9 +53,9 @@ func (s *Service) CSV(
 		return 0, err
 	}
 	record := make([]string, len(Columns))
-	err = s.each(ctx, sc, LineQuery{Reconciliation: reconciliation, Finding: finding}, func(l *Line) error {
+	err = s.eachLine(ctx, sc, LineQuery{Reconciliation: reconciliation, Finding: finding}, func(l *Line) error {
 		rows++
-		return w.Write(l.record(record))
+		return w.Write(l.csvRecord(record))
 	})
 	if err == nil {
 		err = w.Flush()
@@ -63,9 +63,9 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// The method each calls the function do for every line that matches the query, in file order. It reads
+// eachLine calls do for every line that matches the query, in file order. It reads
 // all lines as they are at the start, even if some of them change while it runs.
-func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
+func (s *Service) eachLine(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return postgres.Translate(err)
@@ -88,9 +88,9 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// The method record returns the cells of a line in the order of Columns. The result uses the memory of
+// csvRecord returns the cells of a line in the order of Columns. The result uses the memory of
 // the slice into.
-func (l *Line) record(into []string) []string {
+func (l *Line) csvRecord(into []string) []string {
 	row, problem, lead, received, resolved := "", l.Problem, "", "", ""
 	if l.FileRow != nil {
 		row = strconv.Itoa(*l.FileRow)

@@ -150,7 +150,7 @@ func (l *columnStats) column(name string) Column {
 	if l.filled == 0 {
 		return c
 	}
-	if l.mostly(l.coded) {
+	if l.isMost(l.coded) {
 		for _, currency := range money.Currencies {
 			if l.codes&setOf(currency) != 0 {
 				c.Currencies = append(c.Currencies, currency.String())
@@ -173,15 +173,15 @@ func (l *columnStats) column(name string) Column {
 	return c
 }
 
-// The method mostly reports whether n is at least 95% of the number of values that are not empty.
-func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
+// isMost reports whether n is at least 95% of the number of values that are not empty.
+func (l *columnStats) isMost(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
 // forms returns the indexes of the formats that match at least 95% of the values in the column. If
 // several formats match, forms returns only one of them in two cases: some values rule out the others,
 // or every value means the same in all of them.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
-		if l.mostly(t.fits) {
+		if l.isMost(t.fits) {
 			fit = append(fit, i)
 		}
 	}

@@ -201,7 +201,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	if err != nil {
 		return err
 	}
-	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
+	return w.CommitPgx(ctx, tx, func() error { return s.storeComparison(ctx, tx, r, result, asOf, began) })
 }
 
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
@@ -291,9 +291,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// The method compared stores the result of a comparison. It returns ErrSuperseded if the comparison was
+// storeComparison stores the result of a comparison. It returns ErrSuperseded if the comparison was
 // cancelled.
-func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
+func (s *Service) storeComparison(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))
 	text, err := json.Marshal(result)

@@ -15,7 +15,7 @@ var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "There is no re
 
 // Save makes the result of the latest comparison final and deletes the file.
 func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
-	return s.change(ctx, sc, reconciliation, version, "reconciliation.save", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+	return s.update(ctx, sc, reconciliation, version, "reconciliation.save", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		if r.State != models.ReconciliationCompared {
 			return nil, errNotCompared
 		}
@@ -30,7 +30,7 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 // Discard deletes the result, the column names and the file of a reconciliation that has not been saved.
 // It deletes only the first batch of lines. DeleteLines and DeleteExpired delete the others.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
-	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+	err := s.update(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{
 			"state":       models.ReconciliationDiscarded,
 			"profile":     gorm.Expr("profile - 'columns'"), // names can contain personal data if the file has no header

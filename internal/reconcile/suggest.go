@@ -33,8 +33,8 @@ func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mappi
 			break
 		}
 	}
-	suggestion.take(given)
-	suggestion.fit(r.Profile, given)
+	suggestion.applyMapping(given)
+	suggestion.fitFormats(r.Profile, given)
 	return suggestion, nil
 }
 
@@ -48,10 +48,10 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// The method take replaces the suggested fields with the fields that are set in m. If it replaces the
+// applyMapping replaces the suggested fields with the fields that are set in m. If it replaces the
 // amount or date column, it discards the suggested format of that column. If there is no suggested
 // currency column, it also looks for a currency in the name of the new amount column.
-func (s *Suggestion) take(m Mapping) {
+func (s *Suggestion) applyMapping(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""
 		if s.Currency == "" {
@@ -68,9 +68,9 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// The method fit replaces suggested formats that do not match the values in the file, and then sets the
+// fitFormats replaces suggested formats that do not match the values in the file, and then sets the
 // period. Formats that are set in the given mapping are always used.
-func (s *Suggestion) fit(p Profile, given Mapping) {
+func (s *Suggestion) fitFormats(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
 	}
@@ -93,10 +93,10 @@ var (
 // guess proposes a mapping based on the values in the columns. If several columns fit, it chooses
 // between them by name.
 func guess(p Profile) (m Mapping) {
-	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
-	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
+	m.LeadID = p.pickColumn(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
+	m.Currency = p.pickColumn(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
 	m.Amount = p.money()
-	m.Date = p.pick(dateNames, func(c Column) bool { return len(c.Dates) > 0 })
+	m.Date = p.pickColumn(dateNames, func(c Column) bool { return len(c.Dates) > 0 })
 	if m.Currency == "" {
 		m.Fixed = named(m.Amount)
 	}
@@ -123,10 +123,10 @@ func isAmountName(name string) bool {
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// The method pick returns the name of the only column for which the function fits returns true. If
-// there are several such columns, pick uses the first entry of the list names that matches one of them,
-// and returns the column that it matches. If this entry matches several columns, pick returns "".
-func (p Profile) pick(names []string, fits func(Column) bool) string {
+// pickColumn returns the name of the only column for which fits returns true. If there are several such columns, it
+// uses the first of the names that matches one of them, and returns the column that it matches. If this name matches
+// several columns, it returns "".
+func (p Profile) pickColumn(names []string, fits func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {
 		if c.Filled > 0 && fits(c) {

@@ -39,7 +39,7 @@ var (
 func (s *Service) Upload(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader,
 ) (r models.Reconciliation, err error) {
-	if err := s.known(ctx, sc, partner); err != nil {
+	if err := s.checkPartner(ctx, sc, partner); err != nil {
 		return r, err
 	}
 	now := s.clock.Now()
@@ -86,8 +86,8 @@ func (s *Service) Upload(
 	return r, err
 }
 
-// The method known returns errNoPartner if the partner does not exist or is not in the scope.
-func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) error {
+// checkPartner returns errNoPartner if the partner does not exist or is not in the scope.
+func (s *Service) checkPartner(ctx context.Context, sc scope.Scope, partner uuid.UUID) error {
 	if !sc.Allows(partner) {
 		return errNoPartner
 	}

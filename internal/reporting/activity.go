@@ -22,11 +22,11 @@ type RecentLead struct {
 }
 
 // RecentLeads returns a partner's newest n leads since the given time, newest first.
-func (in *Reader) RecentLeads(
+func (r *Reader) RecentLeads(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
 ) ([]RecentLead, error) {
 	first, _ := quote.IDRange(since, since)
-	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
+	leads, err := ofPartner[storedLead](ctx, r.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
 		FROM leads WHERE partner_id = $1 AND received_at >= $2 AND id >= $5 ORDER BY received_at DESC, id DESC LIMIT $3`, since, n, uuid.Nil, first)
 	if err != nil {
 		return nil, err

@@ -87,23 +87,23 @@ type Figures struct {
 }
 
 // Figures returns the totals of a range for the partners in the scope.
-func (in *Reader) Figures(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
-	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
+func (r *Reader) Figures(ctx context.Context, sc scope.Scope, within Range) (f Figures, err error) {
+	if err := f.readTraffic(ctx, r.db, sc, within); err != nil {
 		return f, postgres.Translate(err)
 	}
-	return f, postgres.Translate(f.readPayouts(ctx, in.db, sc, r))
+	return f, postgres.Translate(f.readPayouts(ctx, r.db, sc, within))
 }
 
 // Totals returns the numbers of requests in a range for the partners in the scope. It returns nil if requests were not
 // counted when the range began, or the counts of that time are already deleted.
-func (in *Reader) Totals(ctx context.Context, sc scope.Scope, r Range) (*Totals, error) {
+func (r *Reader) Totals(ctx context.Context, sc scope.Scope, within Range) (*Totals, error) {
 	var counted bool
-	err := in.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, r.From).Scan(&counted)
+	err := r.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, within.From).Scan(&counted)
 	if err != nil || !counted {
 		return nil, postgres.Translate(err)
 	}
 	var f Figures
-	err = f.readTraffic(ctx, in.db, sc, r)
+	err = f.readTraffic(ctx, r.db, sc, within)
 	return &f.Totals, postgres.Translate(err)
 }
 

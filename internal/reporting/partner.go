@@ -44,12 +44,12 @@ type PartnerFigures struct {
 
 // Partner returns a partner's traffic in a range. All counts are zero if the partner is outside the
 // scope.
-func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
-	f := PartnerFigures{Steps: r.steps()}
+func (r *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, within Range) (PartnerFigures, error) {
+	f := PartnerFigures{Steps: within.steps()}
 	if !sc.Allows(partner) {
 		return f, nil
 	}
-	rows, err := in.db.Pool.Query(ctx, partnerTraffic(), partner, r.From, r.Until, r.Step.Seconds())
+	rows, err := r.db.Pool.Query(ctx, partnerTraffic(), partner, within.From, within.Until, within.Step.Seconds())
 	if err != nil {
 		return f, postgres.Translate(err)
 	}

@@ -54,10 +54,10 @@ type RequestPage struct {
 }
 
 // Requests returns a page of the request log.
-func (in *Reader) Requests(
+func (r *Reader) Requests(
 	ctx context.Context, sc scope.Scope, f RequestFilter, p postgres.Page,
 ) (out RequestPage, err error) {
-	q := f.apply(requests(ctx, in.db, sc))
+	q := f.apply(requests(ctx, r.db, sc))
 	if err := p.Apply(q.Select(requestColumns)).Find(&out.Requests).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
@@ -80,16 +80,16 @@ const MaxRequestGroups = 50
 // RequestGroups groups the requests in the log, and returns the groups with the newest requests, up to limit groups of
 // each kind of request. Each kind has its own limit, so that requests which anyone can send hide no signed posts. The
 // result complete reports whether these are all groups.
-func (in *Reader) RequestGroups(
+func (r *Reader) RequestGroups(
 	ctx context.Context, sc scope.Scope, f RequestFilter, limit int,
 ) (groups []RequestGroup, complete bool, err error) {
 	// The position of an error in a JSON body does not separate groups.
 	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message,
 		split_part(detail, ' ', 1), fields`
-	grouped := f.apply(requests(ctx, in.db, sc)).Group(equal).
+	grouped := f.apply(requests(ctx, r.db, sc)).Group(equal).
 		Select(`max(id) AS newest, count(*) AS count, min(at) AS first,
 			row_number() OVER (PARTITION BY kind ORDER BY max(id) DESC) AS place`)
-	err = in.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
+	err = r.db.Gorm.WithContext(ctx).Table("(?) AS g", grouped).Joins("JOIN api_requests ON id = newest").
 		Select(requestColumns+", count, first, place").Where("place <= ?", limit+1).
 		Order("newest DESC").Find(&groups).Error
 	all := len(groups)
@@ -131,23 +131,23 @@ func (f RequestFilter) apply(q *gorm.DB) *gorm.DB {
 
 // FindRequest returns the logged request or the ping with the given request ID, and whether it was found.
 // A post that delivered a lead is found by its lead.
-func (in *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
+func (r *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
 	var found []Request
-	err := requests(ctx, in.db, sc).Select(requestColumns).Where("request_id = ?", request).Limit(1).Find(&found).Error
+	err := requests(ctx, r.db, sc).Select(requestColumns).Where("request_id = ?", request).Limit(1).Find(&found).Error
 	if err != nil {
 		return Request{}, false, postgres.Translate(err)
 	}
 	if len(found) > 0 {
 		return found[0], true, nil
 	}
-	return in.findPing(ctx, sc, request)
+	return r.findPing(ctx, sc, request)
 }
 
 // PostDuration returns how long the post with the given request ID took, and whether it was found. Only posts
 // that delivered a lead are found.
-func (in *Reader) PostDuration(ctx context.Context, request uuid.UUID) (took time.Duration, found bool, err error) {
+func (r *Reader) PostDuration(ctx context.Context, request uuid.UUID) (took time.Duration, found bool, err error) {
 	var us int64
-	err = in.db.Pool.QueryRow(ctx, `SELECT duration_us FROM post_durations WHERE request_id = $1`, request).Scan(&us)
+	err = r.db.Pool.QueryRow(ctx, `SELECT duration_us FROM post_durations WHERE request_id = $1`, request).Scan(&us)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -160,15 +160,15 @@ const pingWindow = time.Minute
 
 // findPing searches the ping log. A request ID contains its time, so the search reads only the pings of
 // the minute after that time.
-func (in *Reader) findPing(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
-	r := Request{RequestID: request, Endpoint: "ping", Status: 200}
+func (r *Reader) findPing(ctx context.Context, sc scope.Scope, request uuid.UUID) (Request, bool, error) {
+	ping := Request{RequestID: request, Endpoint: "ping", Status: 200}
 	from := id.Time(request)
-	err := in.db.Pool.QueryRow(ctx, `SELECT issued_at, coalesce(partner_id, $4), outcome, duration_us FROM pings
+	err := r.db.Pool.QueryRow(ctx, `SELECT issued_at, coalesce(partner_id, $4), outcome, duration_us FROM pings
 		WHERE issued_at >= $1 AND issued_at < $2 AND request_id = $3`,
 		postgres.PlanEachTime, from, from.Add(pingWindow), request, uuid.Nil).
-		Scan(&r.At, &r.Partner, &r.Outcome, &r.DurationUS)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(r.Partner) {
+		Scan(&ping.At, &ping.Partner, &ping.Outcome, &ping.DurationUS)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(ping.Partner) {
 		return Request{}, false, nil
 	}
-	return r, err == nil, postgres.Translate(err)
+	return ping, err == nil, postgres.Translate(err)
 }

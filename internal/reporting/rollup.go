@@ -84,7 +84,7 @@ func (r *Rollup) Update(ctx context.Context) error {
 	for {
 		more := false
 		err := pgx.BeginFunc(ctx, r.db.Pool, func(tx pgx.Tx) (err error) {
-			more, err = r.step(ctx, tx)
+			more, err = r.sumNext(ctx, tx)
 			return err
 		})
 		if err != nil || !more {
@@ -97,9 +97,9 @@ func (r *Rollup) Update(ctx context.Context) error {
 // field until have been added. All days before the field whole have been summed again.
 type progress struct{ until, whole time.Time }
 
-// The method step sums one completed day again or, if all completed days are done, adds the latest
+// sumNext sums one completed day again or, if all completed days are done, adds the latest
 // entries. It reports whether more work is left.
-func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
+func (r *Rollup) sumNext(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
 	last, locked, err := r.begin(ctx, tx, now)
 	if err != nil || !locked {

@@ -33,20 +33,20 @@ type SecretTraffic struct {
 
 // Secrets counts a partner's accepted posts by signing secret and step of the range. The counts show
 // whether the partner has stopped using an old secret.
-func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
-	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
+func (r *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, within Range) ([]SecretTraffic, error) {
+	return ofPartner[SecretTraffic](ctx, r.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
-		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
+		GROUP BY 1, 2 ORDER BY 1, 2`, within.From, within.Until, within.Step.Seconds())
 }
 
 // LastUsed returns the minute in which each of a partner's secrets last signed a post, including
 // posts that were rejected. Secrets without recorded traffic are not in the result.
-func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
+func (r *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
 		At     time.Time
 	}
-	uses, err := ofPartner[use](ctx, in.db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
+	uses, err := ofPartner[use](ctx, r.db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
 		LATERAL (SELECT minute FROM traffic_minutes m WHERE m.secret_id = s.id AND `+signed+
 		` ORDER BY minute DESC LIMIT 1) t WHERE s.partner_id = $1`)
 	last := make(map[uuid.UUID]time.Time, len(uses))
@@ -63,9 +63,9 @@ type SignedPosts struct {
 }
 
 // SignedPosts reports which signed posts of a partner have been accepted, as far as traffic is recorded.
-func (in *Reader) SignedPosts(ctx context.Context, sc scope.Scope, partner uuid.UUID) (s SignedPosts, err error) {
+func (r *Reader) SignedPosts(ctx context.Context, sc scope.Scope, partner uuid.UUID) (s SignedPosts, err error) {
 	const posts = `SELECT FROM signing_secrets s JOIN traffic_minutes m ON m.secret_id = s.id AND m.` + signed + ` AND ` + accepted
-	rows, err := ofPartner[SignedPosts](ctx, in.db, sc, partner, `SELECT EXISTS (`+posts+` WHERE s.partner_id = $1),
+	rows, err := ofPartner[SignedPosts](ctx, r.db, sc, partner, `SELECT EXISTS (`+posts+` WHERE s.partner_id = $1),
 		EXISTS (`+posts+` JOIN accounts a ON a.id = m.account_id AND NOT a.sandbox WHERE s.partner_id = $1)`)
 	if err == nil && len(rows) > 0 {
 		s = rows[0]
@@ -83,9 +83,9 @@ type AccountUnsigned struct {
 
 // Unsigned counts the posts that were accepted since the given time, and how many of them were
 // unsigned. It returns these numbers for each of a partner's accounts, including sandbox accounts.
-func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
+func (r *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
-	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
+	return ofPartner[AccountUnsigned](ctx, r.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
 		coalesce(max(minute) `+ofUnsigned+
 		`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
 		GROUP BY 1 ORDER BY 1`, since)
@@ -101,10 +101,10 @@ type PartnerUnsigned struct {
 // MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since the
 // given time. It counts only accounts that do not currently require signatures. The parameter platform
 // is the platform's default signing mode.
-func (in *Reader) MostUnsigned(
+func (r *Reader) MostUnsigned(
 	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,
 ) ([]PartnerUnsigned, error) {
-	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t
+	rows, err := r.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t
 			JOIN partners p ON p.id = t.partner_id JOIN accounts a ON a.id = t.account_id
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
 			AND coalesce(nullif(a.signing_mode, $8), nullif(p.signing_mode, $9), $7) <> $10

@@ -52,14 +52,14 @@ FROM counted LEFT JOIN returned ON lead_id = id GROUP BY sub_id, currency ORDER 
 
 // SubIDs returns a partner's leads, payouts and returns in a range by subId. The report is empty if the
 // partner is outside the scope.
-func (in *Reader) SubIDs(
-	ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range,
+func (r *Reader) SubIDs(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, within Range,
 ) (report SubIDReport, err error) {
 	if !sc.Allows(partner) {
 		return report, nil
 	}
-	first, end := quote.IDRange(r.From, r.Until)
-	rows, err := in.db.Pool.Query(ctx, subIDsSQL, postgres.PlanEachTime, partner, r.From, r.Until, first, end)
+	first, end := quote.IDRange(within.From, within.Until)
+	rows, err := r.db.Pool.Query(ctx, subIDsSQL, postgres.PlanEachTime, partner, within.From, within.Until, first, end)
 	if err != nil {
 		return report, postgres.Translate(err)
 	}

@@ -91,7 +91,7 @@ func (s *Service) FinishSecondFactor(
 	if err != nil {
 		return "", nil, err
 	}
-	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
+	err = s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
 		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen && len(p.TOTPSealed) > 0 {
 			return errEnrolled
 		}
@@ -146,7 +146,7 @@ func (s *Service) newRecoveryCodes(tx *gorm.DB, user uuid.UUID) (codes []string,
 
 // NewRecoveryCodes replaces a user's recovery codes. The previous codes become invalid.
 func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uuid.UUID) (codes []string, err error) {
-	err = s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) (err error) {
+	err = s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) (err error) {
 		if len(p.TOTPSealed) == 0 {
 			return errNoFactor
 		}
@@ -225,7 +225,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 	if by.Staff == user {
 		return errOwnFactor
 	}
-	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.RecoveryCode{}).Error; err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 	if p.Status != models.StaffActive {
 		hash = ""
 	}
-	right, err := s.attempt(ctx, limits, func() (bool, error) { return s.matches(ctx, a.Password, hash) })
+	right, err := s.limitAttempts(ctx, limits, func() (bool, error) { return s.matches(ctx, a.Password, hash) })
 	if err != nil {
 		return "", session, err
 	}
@@ -119,7 +119,7 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 	if err != nil {
 		return "", err
 	}
-	right, err := s.attempt(ctx, limits, func() (bool, error) {
+	right, err := s.limitAttempts(ctx, limits, func() (bool, error) {
 		token, err = s.openWithCode(ctx, by, session, code)
 		if errors.Is(err, errCode) {
 			return false, nil
@@ -148,7 +148,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 		return "", errSessionExpired
 	}
 	token, hash := newToken()
-	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
+	err = s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
 		if err := s.useCode(tx, p, code); err != nil {
 			return err
 		}

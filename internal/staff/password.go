@@ -173,7 +173,7 @@ func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Sessi
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
+	return s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
 		if err := s.update(tx, p, map[string]any{"password_hash": hash}); err != nil {
 			return err
 		}

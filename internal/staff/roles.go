@@ -162,7 +162,7 @@ func (s *Service) Reactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 	if by.Staff == user {
 		return errSelf
 	}
-	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if p.RowVersion != version {
 			return errStale
 		}

@@ -118,7 +118,7 @@ func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) e
 
 // EndSession ends one of a user's sessions on all nodes.
 func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session uuid.UUID) error {
-	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, user)
 		if res.Error == nil && res.RowsAffected == 0 {
 			return errNoSession
@@ -134,7 +134,7 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session 
 // EndSessions ends all sessions of a user except one. If the parameter except is uuid.Nil, EndSessions
 // ends all sessions.
 func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, except uuid.UUID) error {
-	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if err := s.endAll(tx, user, except, "ended by "+by.Name); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 		return err
 	}
 	return s.verifyAndAudit(ctx, by, session, limits, func() (bool, error) {
-		err := s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
+		err := s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
 		if errors.Is(err, errCode) {
 			return false, nil
 		}
@@ -194,7 +194,7 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
-	ok, err := s.attempt(ctx, limits, check)
+	ok, err := s.limitAttempts(ctx, limits, check)
 	if err == nil && !ok {
 		err = errors.Join(errWrong, s.reject(ctx, session.Staff, by, "confirm", "wrong password or code"))
 	}

@@ -118,7 +118,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invi
 // previous token becomes invalid.
 func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid.UUID) (Invited, error) {
 	var out Invited
-	err := s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+	err := s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if p.Status != models.StaffInvited {
 			return errInvited
 		}
@@ -215,8 +215,8 @@ func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, ro
 	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// The method change locks the user's row and then calls the function do, in one transaction.
-func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
+// changeUser locks the user's row and then calls do, in one transaction.
+func (s *Service) changeUser(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, user)
 		if err != nil {

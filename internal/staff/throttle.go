@@ -90,10 +90,10 @@ func (s *Service) knownAddress(ctx context.Context, user models.Staff, group str
 	return known, postgres.Translate(err)
 }
 
-// The method attempt calls the function check and reports whether the attempt was successful. If a
-// limit has been reached, attempt does not call check, but returns an error with the code
+// limitAttempts calls check and reports whether the attempt was successful. If a limit has been reached, it does
+// not call check, but returns an error with the code
 // apperr.TooMany. If check returns an error, the attempt is not counted.
-func (s *Service) attempt(ctx context.Context, limits []attemptLimit, check func() (bool, error)) (bool, error) {
+func (s *Service) limitAttempts(ctx context.Context, limits []attemptLimit, check func() (bool, error)) (bool, error) {
 	if err := s.countAttempt(ctx, limits); err != nil {
 		return false, err
 	}

@@ -64,23 +64,23 @@ func (r *Run) hold(tx *gorm.DB) error {
 	return err
 }
 
-func lockShared(tx *gorm.DB, work int64) error {
-	return tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('work'), ?)`, lockKey(work)).Error
+func lockShared(tx *gorm.DB, jobID int64) error {
+	return tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('jobs'), ?)`, lockKey(jobID)).Error
 }
 
 // lockExclusive takes the job's advisory lock in exclusive mode until the transaction ends. It waits for
 // the job's current step and prevents further steps.
-func lockExclusive(tx *gorm.DB, work int64) error {
-	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Error
+func lockExclusive(tx *gorm.DB, jobID int64) error {
+	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('jobs'), ?)`, lockKey(jobID)).Error
 }
 
 // tryLockExclusive is like lockExclusive, but does not wait. locked is false if a worker is running
 // a step of the job.
-func tryLockExclusive(tx *gorm.DB, work int64) (locked bool, err error) {
-	err = tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Scan(&locked).Error
+func tryLockExclusive(tx *gorm.DB, jobID int64) (locked bool, err error) {
+	err = tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('jobs'), ?)`, lockKey(jobID)).Scan(&locked).Error
 	return locked, err
 }
 
 // lockKey returns the job's key for advisory locks. Different jobs can have the same key. Such jobs
 // wait for each other, which is harmless.
-func lockKey(work int64) int32 { return int32(work) } //nolint:gosec // the low 32 bits are enough
+func lockKey(jobID int64) int32 { return int32(jobID) } //nolint:gosec // the low 32 bits are enough

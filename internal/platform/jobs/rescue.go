@@ -29,9 +29,9 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
 		}
-		for _, work := range found { // each in its own transaction, so that a failure does not affect other jobs
-			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
-				q.log.Warn("rescuing a job failed", "job", work, "error", err)
+		for _, jobID := range found { // each in its own transaction, so that a failure does not affect other jobs
+			if err := q.rescue(ctx, jobID); err != nil && ctx.Err() == nil {
+				q.log.Warn("rescuing a job failed", "job", jobID, "error", err)
 			}
 		}
 		select {
@@ -42,11 +42,11 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 	}
 }
 
-func (q *Queue) rescue(ctx context.Context, work int64) error {
+func (q *Queue) rescue(ctx context.Context, jobID int64) error {
 	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var w models.Job
 		result := tx.Clauses(clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"}).
-			Where("id = ? AND "+stranded, work, q.clock.Now().Add(-heartbeatTimeout)).Limit(1).Find(&w)
+			Where("id = ? AND "+stranded, jobID, q.clock.Now().Add(-heartbeatTimeout)).Limit(1).Find(&w)
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error
 		}

@@ -21,11 +21,11 @@ import (
 )
 
 type job struct {
-	Work int64 `json:"work"` // id of the job's row in the table jobs
+	ID int64 `json:"id"` // of the row in the table jobs
 }
 
 // Kind implements river.JobArgs. All River jobs are of the same kind.
-func (job) Kind() string { return "work" }
+func (job) Kind() string { return "job" }
 
 // newRiver returns a client for the queue library River. The client uses GORM's connections, so that
 // jobs can be inserted and cancelled in GORM's transactions.
@@ -64,7 +64,7 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	if !ok {
 		return errors.New("jobs must be enqueued in a transaction")
 	}
-	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID},
+	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{ID: w.ID},
 		&river.InsertOpts{MaxAttempts: maxAttempts - w.Attempt})
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil {
-		q.log.Warn("claiming a job failed, retrying", "job", j.Args.Work, "error", postgres.Translate(err))
+		q.log.Warn("claiming a job failed, retrying", "job", j.Args.ID, "error", postgres.Translate(err))
 		return river.JobSnooze(pollInterval)
 	}
 	beating, stop := context.WithCancel(ctx)
@@ -117,7 +117,7 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	var w models.Job
 	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE jobs SET state = 'running', attempt = ?, heartbeat_at = ?, started_at = coalesce(started_at, ?)
 		WHERE id = ? AND river_job_id = ? AND (state = 'waiting' OR (state = 'running' AND heartbeat_at < ?))
-		RETURNING `+postgres.Columns[models.Job]("jobs"), attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
+		RETURNING `+postgres.Columns[models.Job]("jobs"), attemptOf(j.JobRow), now, now, j.Args.ID, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
 	if result.Error != nil {
 		return nil, result.Error
 	}

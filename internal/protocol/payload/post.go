@@ -89,17 +89,17 @@ func ParsePost(body []byte) (Post, error) {
 // in two upper-case letters, and pinged is the time of the ping. It normalises the phone number, and adds
 // warnings if the number is not valid or if the time of consent is doubtful. A retry gets the same warnings,
 // because they depend only on the body and the quote.
-func (p *Post) Complete(country string, pinged time.Time) {
-	c := &p.Contact
+func (post *Post) Complete(country string, pinged time.Time) {
+	c := &post.Contact
 	c.PhoneE164, _ = E164(c.Phone, country)
 	if c.PhoneFlagged() {
-		p.warn(PhoneNotNormalised, c.PhonePath, "is not a valid phone number in its country, so it was stored as sent. "+
+		post.warn(PhoneNotNormalised, c.PhonePath, "is not a valid phone number in its country, so it was stored as sent. "+
 			"Check it, and send it with a plus sign and the country code")
 	}
-	consent := p.Consent
+	consent := post.Consent
 	code, message := DoubtfulConsentTime(consent.AcknowledgedText != "", consent.AcknowledgedAt, pinged)
 	if code != "" {
-		p.warn(code, []string{"consent", "acknowledgedAt"}, message)
+		post.warn(code, []string{"consent", "acknowledgedAt"}, message)
 	}
 }
 

@@ -73,13 +73,13 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 				until.UTC().Format(time.RFC3339), maxAttempts),
 		}
 	}
-	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
+	return func(ctx context.Context, result error) { a.recordResult(ctx, credential, attempt, result) }, nil
 }
 
-// The method end records the result of an attempt. A success deletes the credential's attempts. After a
+// recordResult records the result of an attempt. A success deletes the credential's attempts. After a
 // rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that Vault
 // neither accepted nor rejected is deleted.
-func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
+func (a *Attempts) recordResult(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	record := func(sql string, args ...any) {

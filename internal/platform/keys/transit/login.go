@@ -91,7 +91,7 @@ func (s *session) token(ctx context.Context) (string, error) {
 
 // renew logs in. After a failure, it delays the next login.
 func (s *session) renew(ctx context.Context, now time.Time) error {
-	auth, err := s.attempt(ctx)
+	auth, err := s.tryLogin(ctx)
 	if s.calls.count("login", err) != nil {
 		s.wait = min(max(2*s.wait, retryLogin), retryLoginMax)
 		if s.login.Method == AppRole && rejectedLogin(err) {
@@ -109,8 +109,8 @@ func (s *session) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// The method attempt logs in once, if the credential has an attempt left.
-func (s *session) attempt(ctx context.Context) (*api.SecretAuth, error) {
+// tryLogin logs in once, if the credential has an attempt left.
+func (s *session) tryLogin(ctx context.Context) (*api.SecretAuth, error) {
 	end, err := s.attempts.begin(ctx, s.login)
 	if err != nil {
 		return nil, err

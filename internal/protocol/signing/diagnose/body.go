@@ -8,8 +8,8 @@ type variant struct {
 	cause, what, fix string
 }
 
-// The method and returns one finding for a signature that contains the mistakes of both variants.
-func (v variant) and(other variant) finding {
+// combine returns one finding for a signature that contains the mistakes of both variants.
+func (v variant) combine(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}
 	}

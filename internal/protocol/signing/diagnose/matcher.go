@@ -39,16 +39,16 @@ func (t *matcher) overBudget() bool { return t.hashed > maxHashed }
 
 // hmac returns the index of the secret that signed the message, or -1.
 func (t *matcher) hmac(message []byte) int {
-	return t.any(len(message), func(i int) []byte {
+	return t.firstMatch(len(message), func(i int) []byte {
 		t.macs[i].Reset()
 		t.macs[i].Write(message)
 		return t.macs[i].Sum(nil)
 	})
 }
 
-// The method any returns the index of the first secret for which the function sum returns the partner's
+// firstMatch returns the index of the first secret for which sum returns the partner's
 // signature, or -1. Comparisons take constant time and continue after a match.
-func (t *matcher) any(size int, sum func(key int) []byte) int {
+func (t *matcher) firstMatch(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
 		if t.overBudget() {
@@ -127,7 +127,7 @@ func joins(timestamp string, body []byte) []variant {
 func (t *matcher) joined(timestamp string, body variant) (finding, int) {
 	for _, v := range joins(timestamp, body.bytes) {
 		if key := t.hmac(v.bytes); key >= 0 {
-			return v.and(body), key
+			return v.combine(body), key
 		}
 	}
 	return finding{}, -1
@@ -203,7 +203,7 @@ func (t *matcher) otherKeys(signed string) (finding, int) {
 			return decoded(hex.DecodeString(string(cut(k))))
 		}},
 	} {
-		if key := t.any(len(signed), func(i int) []byte { return macOf(sha256.New, m.of(t.keys[i]), signed) }); key >= 0 {
+		if key := t.firstMatch(len(signed), func(i int) []byte { return macOf(sha256.New, m.of(t.keys[i]), signed) }); key >= 0 {
 			return finding{m.cause, m.what, fix}, key
 		}
 	}
@@ -239,10 +239,10 @@ func macOf(hash func() hash.Hash, key []byte, signed string) []byte {
 func (t *matcher) plainHash(timestamp, body string) (finding, int) {
 	const fix = "Use HMAC SHA-256 with the secret as the key. A hash of a text that contains the secret is not an HMAC."
 	for _, text := range []string{body, timestamp + "." + body} {
-		if key := t.any(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
+		if key := t.firstMatch(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
 			return finding{"plain_hash_secret_behind", "The signature is a plain SHA-256 of the text followed by the secret, instead of an HMAC.", fix}, key
 		}
-		if key := t.any(len(text), func(i int) []byte { return sha(string(t.keys[i]) + text) }); key >= 0 {
+		if key := t.firstMatch(len(text), func(i int) []byte { return sha(string(t.keys[i]) + text) }); key >= 0 {
 			return finding{"plain_hash_secret_in_front", "The signature is a plain SHA-256 of the secret followed by the text, instead of an HMAC.", fix}, key
 		}
 		if hmac.Equal(sha(text), t.mac) {
@@ -278,5 +278,5 @@ func (t *matcher) otherHash(signed []byte) int {
 		sha512.Size384: sha512.New384,
 		sha512.Size:    sha512.New,
 	}[len(t.mac)]
-	return t.any(len(signed), func(i int) []byte { return macOf(other, t.keys[i], string(signed)) })
+	return t.firstMatch(len(signed), func(i int) []byte { return macOf(other, t.keys[i], string(signed)) })
 }
