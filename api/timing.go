@@ -13,7 +13,9 @@ import (
 )
 
 // setTimingHeaders sets Server-Timing and X-Response-Time (decision 11).
-func (s *server) setTimingHeaders(c *gin.Context, rec *httpserver.Record, q *quote.Quote, industry string, t intake.Timing) {
+func (s *server) setTimingHeaders(
+	c *gin.Context, rec *httpserver.Record, q *quote.Quote, industry string, t intake.Timing,
+) {
 	total := s.Clock.Now().Sub(rec.Start)
 	b := make([]byte, 0, 160)
 	b = append(b, "auction;dur="...)

@@ -42,7 +42,8 @@ const (
 
 func (f *bareOperations) sealQuote(b *testing.B) {
 	raw, space := noise(quoteRaw), make([]byte, 0, quoteRaw)
-	nonce, plain, text := raw[:chacha20poly1305.NonceSizeX], raw[:quotePlain], make([]byte, base64.RawURLEncoding.EncodedLen(quoteRaw))
+	nonce, plain, text := raw[:chacha20poly1305.NonceSizeX], raw[:quotePlain], make([]byte,
+		base64.RawURLEncoding.EncodedLen(quoteRaw))
 	defer timed(b)()
 	for b.Loop() {
 		f.quotes.Seal(space, nonce, plain, raw[:2]) //nolint:gosec // only its time counts

@@ -67,7 +67,8 @@ func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 		r, err = readRecorder(ctx, ops)
 		return r.written+r.dropped >= answered, err
 	}, func() error {
-		return fmt.Errorf("%d pings were answered, but only %[3]d were recorded after %[2]s", answered, recordTimeout, r.written)
+		return fmt.Errorf("%d pings were answered, but only %[3]d were recorded after %[2]s", answered, recordTimeout,
+			r.written)
 	})
 }
 

@@ -94,7 +94,8 @@ func playExport(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
-	s := payouts.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
+	s := payouts.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{}), payouts.Policy{}).
+		By(audit.Operator)
 	if err := db.Pool.Ping(ctx); err != nil { // the time to connect must not count
 		return err
 	}

@@ -115,7 +115,9 @@ var (
 	leadColumns = []string{"id", "attempt_id", "transaction_id", "partner_id", "account_id", "hmac_verified", "sandbox", "price_minor", "currency",
 		"industry", "term_id", "urgency", "card_version", "quoted_country", "quoted_postcode", "quoted_at", "received_at", "country", "postcode",
 		"phone_flagged", "ciphertext"}
-	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
+	entryColumns = []string{
+		"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at",
+	}
 )
 
 // ledgerRows generates rows for the table leads or ledger_entries while the rows are copied to the
@@ -150,7 +152,9 @@ func (f *ledgerRows) Next() bool {
 			Currency:   "GBP",
 			ReceivedAt: at,
 		})
-		f.row = []any{e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt}
+		f.row = []any{
+			e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt,
+		}
 		if account == f.large {
 			f.writeListRow(f.n, lead, price, at)
 		}

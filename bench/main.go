@@ -121,7 +121,10 @@ func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.output, for
 // parts returns the names of the parts of a run, in the order in which they are measured. -only accepts
 // these names.
 func parts() []string {
-	return []string{"ping", "post", "partitions", "overload", "growth", "retention", "caps", "memory", "pricing", "reconcile", "export", "micro"}
+	return []string{
+		"ping", "post", "partitions", "overload", "growth", "retention", "caps", "memory", "pricing", "reconcile", "export",
+		"micro",
+	}
 }
 
 type choices struct {
@@ -139,12 +142,14 @@ func parse(args []string, output io.Writer) (choices, error) {
 	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying out; nothing is written")
 	flags.BoolVar(&c.write, "write", true, "write "+documentPath+" after a full run")
 	flags.IntVar(&c.growth.Leads, "leads", 0, "number of leads in full tables (default 1,000,000)")
-	flags.IntVar(&c.growth.Months, "months", 0, "number of monthly partitions that these leads are spread over (default 24)")
+	flags.IntVar(&c.growth.Months, "months", 0,
+		"number of monthly partitions that these leads are spread over (default 24)")
 	flags.IntVar(&c.growth.Pings, "pings", 0, "number of pings in full tables (default 10,000,000)")
 	flags.StringVar(&c.profiles, "profile", "", "folder for processor profiles of the product, taken after the rounds")
 	flags.DurationVar(&c.patience, "patience", 3*time.Minute,
 		"how long to wait, and repeat rounds, until the machine is idle")
-	only := flags.String("only", "", "parts to measure, separated by commas: "+strings.Join(parts(), ",")+"; nothing is written")
+	only := flags.String("only", "",
+		"parts to measure, separated by commas: "+strings.Join(parts(), ",")+"; nothing is written")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
@@ -177,14 +182,16 @@ func command(ctx context.Context, args []string, output io.Writer) ([]string, er
 	if _, err := os.Stat(filepath.Dir(documentPath)); c.write && err != nil {
 		return nil, errors.New("no docs folder: run bench in the repository's root, or with -write=false")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience+fillTime(c.growth), errors.New("the run exceeded its time limit"))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience+fillTime(c.growth),
+		errors.New("the run exceeded its time limit"))
 	defer cancel()
 	b := &bench{plan: fullPlan(), profiles: c.profiles, patience: c.patience, output: output}
 	if c.quick {
 		b.plan = quickPlan()
 	}
 	g := &b.plan.Growth
-	g.Leads, g.Pings, g.Months = cmp.Or(c.growth.Leads, g.Leads), cmp.Or(c.growth.Pings, g.Pings), cmp.Or(c.growth.Months, g.Months)
+	g.Leads, g.Pings, g.Months = cmp.Or(c.growth.Leads, g.Leads), cmp.Or(c.growth.Pings, g.Pings), cmp.Or(c.growth.Months,
+		g.Months)
 	m, err := b.run(ctx, c.only)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,9 @@ const (
 )
 
 // partitionedTables are the tables to which each lead or payout adds rows.
-var partitionedTables = []string{"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries"}
+var partitionedTables = []string{
+	"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries",
+}
 
 // partitions measures how much creating and dropping partitions slows down posts. It returns an error
 // if an acknowledged post was not stored.
@@ -45,7 +47,9 @@ func (b *bench) partitions(ctx context.Context) (err error) {
 
 // deliverDuringChanges sends posts while it creates and drops partitions, once per changeInterval. The
 // result perSecond is the number of partitions that were created and dropped per second.
-func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration) (r round, perSecond float64, err error) {
+func (p *product) deliverDuringChanges(
+	ctx context.Context, length time.Duration,
+) (r round, perSecond float64, err error) {
 	stop := make(chan struct{})
 	changed := make(chan error, 1)
 	start := clock.System{}.Now()

@@ -45,7 +45,9 @@ func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*s
 }
 
 // best tries the given numbers of connections and returns the fastest contender.
-func (b *bench) best(ctx context.Context, connections []int, with func(int) (*subject, error)) (best *subject, err error) {
+func (b *bench) best(
+	ctx context.Context, connections []int, with func(int) (*subject, error),
+) (best *subject, err error) {
 	var most float64
 	var acknowledged int64
 	if b.plan.Connections > 0 {
@@ -71,7 +73,9 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*su
 
 // pgbenchWith returns a contender that runs pgbench, which stores one lead per transaction with
 // prepared statements. If pgbench is not installed, the error is exec.ErrNotFound.
-func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
+func (b *bench) pgbenchWith(
+	ctx context.Context, d *database, rows rowSizes, name string, clients int,
+) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {
 		return nil, err

@@ -27,7 +27,8 @@ type area struct {
 // areas lists the areas. A function that matches several areas belongs to the first of them.
 var areas = []area{
 	{"system calls (sockets and files)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
-	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
+	{"garbage collection",
+		[]string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
 	{"scheduling goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall",
 		"runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
 	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/protocol/signing."}},
@@ -40,7 +41,8 @@ var areas = []area{
 		"github.com/pingpost/pingpost/internal/protocol/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/",
 	}},
 	{"Postgres client", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
-	{"ping recorder and counters", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
+	{"ping recorder and counters", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)",
+		"github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
 	{"logging", []string{
 		"log/slog.",
 		"github.com/pingpost/pingpost/internal/platform/httpserver.(*AccessLog",
@@ -48,7 +50,8 @@ var areas = []area{
 	}},
 	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.",
 		"github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/platform/httpserver."}},
-	{"intake, partners and prices", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
+	{"intake, partners and prices",
+		[]string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
 }
 
 const otherArea = "other"

@@ -198,7 +198,10 @@ func (r *report) partitions(unchanged, changed *subject, changes []float64) {
 		},
 		figure{part: part, what: p99 + ", during changes", unit: "µs", values: changed.series(round.p99)},
 		figure{part: part, what: p99 + ", without changes", unit: "µs", values: unchanged.series(round.p99)},
-		figure{part: part, what: "posts, during changes of partitions / without changes", unit: "×", values: ratios(changed, unchanged)},
+		figure{
+			part: part, what: "posts, during changes of partitions / without changes", unit: "×",
+			values: ratios(changed, unchanged),
+		},
 		figure{part: part, what: "partitions created and dropped", unit: "per second", values: changes},
 	)
 	r.others(part, unchanged, changed)
@@ -318,7 +321,9 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 			limit:  maxRecoverySeconds,
 			atMost: true,
 		},
-		figure{part: part, what: "stored at the highest rate" + in, unit: "posts per second", values: greatest.series(round.rate)},
+		figure{
+			part: part, what: "stored at the highest rate" + in, unit: "posts per second", values: greatest.series(round.rate),
+		},
 		figure{part: part, what: "stored under overload" + in, unit: "posts per second", values: pressed.series(round.rate)},
 		figure{
 			part:   part,

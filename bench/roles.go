@@ -96,7 +96,9 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg.Limits.PingsPerAddress, cfg.Limits.SharedPingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000, 100_000
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
 	cfg.Database.SnapshotFile = "" // do not leave a file on the machine
-	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, []config.Secret{config.Secret(j.LocalKEK)}
+	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, []config.Secret{
+		config.Secret(j.LocalKEK),
+	}
 	if v := j.Vault; v.Address != "" {
 		cfg.Keys.Local = nil
 		cfg.Vault.Address, cfg.Vault.RoleID, cfg.Vault.SecretID = v.Address, v.RoleID, config.Secret(v.SecretID)

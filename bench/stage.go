@@ -114,7 +114,8 @@ func (d *database) createPartitions(ctx context.Context) error {
 	}
 	defer db.Close()
 	now := clock.System{}.Now()
-	return cmp.Or(db.EnsurePartitions(ctx, now.AddDate(0, -1, 0), postgres.Monthly), db.EnsurePartitions(ctx, now, postgres.Monthly))
+	return cmp.Or(db.EnsurePartitions(ctx, now.AddDate(0, -1, 0), postgres.Monthly),
+		db.EnsurePartitions(ctx, now, postgres.Monthly))
 }
 
 // open connects to the database with the role that the service uses.

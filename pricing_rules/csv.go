@@ -281,7 +281,8 @@ func FormatBases(to io.Writer, rows []BaseRow) error {
 			urgency = anyWord
 		}
 		err := w.Write([]string{
-			row.Category, row.Target.Industry, row.Target.Country, urgency, own, row.Currency.String(), inherited, row.Source, row.Price,
+			row.Category, row.Target.Industry, row.Target.Country, urgency, own, row.Currency.String(), inherited, row.Source,
+			row.Price,
 		})
 		if err != nil {
 			return err

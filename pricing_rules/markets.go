@@ -108,7 +108,8 @@ func (m *Markets) readMarket(r *reader, node *yaml.Node) {
 	}
 	code := r.text(fields.country, "the country of a market")
 	if code != "" && !isCountry(code) {
-		r.fail(fields.country.Line, "%s is not a country; use its ISO 3166-1 code, which is two upper-case letters", quoted(code))
+		r.fail(fields.country.Line, "%s is not a country; use its ISO 3166-1 code, which is two upper-case letters",
+			quoted(code))
 	}
 	if _, taken := m.byCode[code]; taken {
 		r.fail(fields.country.Line, "country %s occurs twice", quoted(code))

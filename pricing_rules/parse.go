@@ -83,7 +83,8 @@ func readCard(file string, data []byte) (source, Problems) {
 		if e, ok := fields["rules"]; ok {
 			rules := r.list(e.value, "rules")
 			if len(rules) > MaxRules {
-				r.fail(rules[MaxRules].Line, "a rate card can have at most %d rules; use rules for categories instead of industries", MaxRules)
+				r.fail(rules[MaxRules].Line,
+					"a rate card can have at most %d rules; use rules for categories instead of industries", MaxRules)
 				rules = nil
 			}
 			for i, node := range rules {

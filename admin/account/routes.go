@@ -19,7 +19,8 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: get, Path: "/account", Page: "Your account", Own: true, Handle: h.account},
 		{Method: post, Path: "/account/password", Own: true, Handle: h.changePassword},
-		{Method: post, Path: "/account/recovery-codes", Own: true, Creates: "/account", ShownOnce: true, Handle: h.newRecoveryCodes},
+		{Method: post, Path: "/account/recovery-codes", Own: true, Creates: "/account", ShownOnce: true,
+			Handle: h.newRecoveryCodes},
 		{Method: get, Path: "/account/confirm", Own: true, Handle: h.confirmPage},
 		{Method: post, Path: "/account/confirm", Own: true, Handle: h.confirm},
 		{Method: post, Path: "/account/sessions/{session}/end", Own: true, Handle: h.revokeOwnSession},

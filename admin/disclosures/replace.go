@@ -24,7 +24,8 @@ func (h *Handlers) replacePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showReplace(k, d, d.Text, web.Rejected{Status: http.StatusOK, Version: d.Version(), StepUp: web.StepUpAgain(k)})
+	return h.showReplace(k, d, d.Text,
+		web.Rejected{Status: http.StatusOK, Version: d.Version(), StepUp: web.StepUpAgain(k)})
 }
 
 func (h *Handlers) replace(k *web.Request) error {
@@ -33,7 +34,9 @@ func (h *Handlers) replace(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	replacement := consents.Replacement{Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note")}
+	replacement := consents.Replacement{
+		Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note"),
+	}
 	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
 	_, err = replacement.Check()
 	return web.Submit(k, web.Form{
@@ -66,7 +69,8 @@ func mistakes(err error) ui.Errors {
 
 func (h *Handlers) showReplace(k *web.Request, d consents.Disclosure, text string, r web.Rejected) error {
 	return k.Show(r.Status, view.Replace(view.ReplaceView{
-		Shell:    k.Shell("Replace disclosure text", allTexts, ui.Link{Label: consents.DisclosureID(d.ID), URL: web.DisclosureURL(d.ID)}),
+		Shell: k.Shell("Replace disclosure text", allTexts,
+			ui.Link{Label: consents.DisclosureID(d.ID), URL: web.DisclosureURL(d.ID)}),
 		URL:      web.DisclosureURL(d.ID),
 		Facts:    facts(k, d),
 		Current:  d.Text,

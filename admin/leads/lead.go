@@ -98,7 +98,9 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 			Country:      l.Country,
 			Postcode:     k.Erasable(l.Postcode),
 		},
-		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, noKey), Version: cmp.Or(l.KeyVersion, noKey), Sizes: l.Envelope},
+		Envelope: view.Envelope{
+			Wrapper: cmp.Or(l.KeyWrapper, noKey), Version: cmp.Or(l.KeyVersion, noKey), Sizes: l.Envelope,
+		},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
 	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {

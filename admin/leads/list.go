@@ -106,7 +106,8 @@ func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, to
 		return
 	}
 	v.CSV = &ui.Download{
-		URL: "/leads.csv?" + web.SetFilters(q, filters).Encode(), Label: "Export CSV", Holds: v.Pager.Count + ", without personal data",
+		URL: "/leads.csv?" + web.SetFilters(q, filters).Encode(), Label: "Export CSV", Holds: v.Pager.Count +
+			", without personal data",
 	}
 }
 

@@ -28,7 +28,8 @@ const leadEntries = 100
 // timeline.
 func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.DetailsView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
-	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
+	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID},
+		postgres.Page{Size: leadEntries})
 	if err != nil {
 		return err
 	}

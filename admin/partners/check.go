@@ -209,7 +209,8 @@ func (c pastedCheck) explain(k *web.Request, check intake.Check, err *apperr.Err
 		c.explainSignature(err, made, row)
 	case intake.CheckJSON:
 		if err != nil && err.Detail != nil {
-			row.Detail = fmt.Sprintf("%s at byte %d.", ui.Sentence(strings.ReplaceAll(err.Detail.Reason, "_", " ")), err.Detail.Offset)
+			row.Detail = fmt.Sprintf("%s at byte %d.", ui.Sentence(strings.ReplaceAll(err.Detail.Reason, "_", " ")),
+				err.Detail.Offset)
 		}
 	case intake.CheckFields:
 		if err == nil {
@@ -287,7 +288,8 @@ func (c pastedCheck) explainDelivery(k *web.Request, row *view.CheckRow) {
 	case !k.Scope.Allows(d.PartnerID):
 		row.Detail = "Another partner has delivered a lead for this transaction."
 	default:
-		row.Detail = "The transaction has the lead " + id.Format(id.Lead, d.LeadID) + ", delivered on " + ui.UTC(d.ReceivedAt) + "."
+		row.Detail = "The transaction has the lead " + id.Format(id.Lead, d.LeadID) + ", delivered on " +
+			ui.UTC(d.ReceivedAt) + "."
 	}
 }
 

@@ -60,7 +60,8 @@ func (h *Handlers) setDetails(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), d)
+			return web.PartnerURL(p.ID) + "?tab=details",
+				h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), d)
 		},
 		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {

@@ -134,7 +134,8 @@ func steps(
 		last.Text += "Wait for a signed lead for a standard account."
 	}
 	if sandbox != "" {
-		all[4].Text += " To use the sandbox account, the partner must include \"partnerId\": \"" + sandbox + "\" in its posts."
+		all[4].Text += " To use the sandbox account, the partner must include \"partnerId\": \"" + sandbox +
+			"\" in its posts."
 	}
 	if docs != "" {
 		all[3].Also = &ui.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}

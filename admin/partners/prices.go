@@ -181,7 +181,8 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetPricing(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), f.PriceForm, h.Prices.Taxonomy())
+			err := h.partners(k).SetPricing(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), f.PriceForm,
+				h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {

@@ -82,7 +82,8 @@ func (s progress) attention(p models.Partner, url string, now time.Time) (all []
 		all = append(all, ui.AttentionItem{Text: text, URL: url + path, Detail: detail})
 	}
 	if len(s.accounts) == 0 {
-		need("No account", "/accounts/new", "Without an account, pings to the partner's base URL get no price, and all posts are rejected.")
+		need("No account", "/accounts/new",
+			"Without an account, pings to the partner's base URL get no price, and all posts are rejected.")
 	}
 	if p.Status == models.PartnerPending && len(s.accounts) > 0 {
 		need("Waiting for approval", "/onboarding", "Pending partners get no prices, and their posts are rejected.")

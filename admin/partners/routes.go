@@ -57,7 +57,8 @@ func (h *Handlers) Routes() []web.Route {
 		},
 		{Method: post, Path: "/partners/{id}/approve", Needs: web.WritePartners, Handle: h.approve},
 		{Method: get, Path: "/partners/{id}/suspend", Needs: web.WritePartners, Handle: h.suspendPage},
-		{Method: post, Path: "/partners/{id}/suspend", Needs: web.WritePartners, Form: "/partners/{id}/suspend", Handle: h.suspend},
+		{Method: post, Path: "/partners/{id}/suspend", Needs: web.WritePartners, Form: "/partners/{id}/suspend",
+			Handle: h.suspend},
 		{
 			Method: post,
 			Path:   "/partners/{id}/signing",

@@ -60,7 +60,8 @@ func (h *Handlers) expireSecret(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).ExpireSecret(k.R.Context(), k.Scope, p, s.ID, k.Now.Add(length))
+			return web.PartnerURL(p.ID) + "?tab=secrets",
+				h.partners(k).ExpireSecret(k.R.Context(), k.Scope, p, s.ID, k.Now.Add(length))
 		},
 		Show: func(r web.Rejected) error { return h.showExpire(k, r.Status, p, s, when, r.Errors) },
 	})

@@ -74,7 +74,9 @@ func (h *Handlers) createSecret(k *web.Request) error {
 
 // submitSecret handles a form that creates, imports or rotates a secret. It calls the function do, and
 // then shows the new secret once. An imported secret is not shown.
-func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.CreatedSecret, error)) error {
+func (h *Handlers) submitSecret(
+	k *web.Request, rotate bool, do func(models.Partner) (partners.CreatedSecret, error),
+) error {
 	p, err := h.partner(k)
 	if err != nil {
 		return err

@@ -71,7 +71,9 @@ func (h *Handlers) revokeSecretPage(k *web.Request) error {
 	return h.showRevoke(k, http.StatusOK, p, s, nil)
 }
 
-func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s models.SigningSecret, mistakes ui.Errors) error {
+func (h *Handlers) showRevoke(
+	k *web.Request, status int, p models.Partner, s models.SigningSecret, mistakes ui.Errors,
+) error {
 	v, err := h.revokeView(k, p, s, mistakes)
 	if err != nil {
 		return err

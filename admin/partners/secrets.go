@@ -134,7 +134,9 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 func shownSecret(s models.SigningSecret) string { return s.Prefix + "…" + s.LastFour }
 
 // overlapView returns a chart of posts, with one line for the older secrets and one for the newest.
-func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {
+func overlapView(
+	secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range,
+) *view.OverlapView {
 	v := &view.OverlapView{Chart: ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",

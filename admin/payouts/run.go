@@ -32,7 +32,9 @@ func (h *Handlers) runPage(k *web.Request) error {
 	return h.showRun(k, http.StatusOK, r, nil, nil)
 }
 
-func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, conflict *ui.Conflict, mistakes ui.Errors) error {
+func (h *Handlers) showRun(
+	k *web.Request, status int, r models.PayoutRun, conflict *ui.Conflict, mistakes ui.Errors,
+) error {
 	live, err := h.runPart(k, r, mistakes)
 	if err != nil {
 		return err
@@ -88,7 +90,8 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
 			Label: "Download payments CSV",
-			Holds: "The file contains " + web.CountText(int64(r.Payouts), false, "payment", "payments") + " and the payees' legal names.",
+			Holds: "The file contains " + web.CountText(int64(r.Payouts), false, "payment", "payments") +
+				" and the payees' legal names.",
 		}
 	}
 	if r.State == models.RunPreparing {

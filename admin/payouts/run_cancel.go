@@ -19,7 +19,9 @@ func (h *Handlers) cancelRunPage(k *web.Request) error {
 	return h.showCancelRun(k, http.StatusOK, r, r.RowVersion, nil)
 }
 
-func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
+func (h *Handlers) showCancelRun(
+	k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors,
+) error {
 	if payouts.CheckCancel(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // the run's page shows its current state
 	}

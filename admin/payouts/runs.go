@@ -45,6 +45,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 			Total:    money.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
-	v.Pager = web.PagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
+	v.Pager = web.PagerBetween("/payouts/runs", q, newer, older, len(all),
+		func(i int) string { return payouts.RunID(all[i].ID) })
 	return k.Show(http.StatusOK, view.Runs(v))
 }

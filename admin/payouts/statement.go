@@ -55,7 +55,8 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		Minimum:       money.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
 	}
 	if s.Run.State != models.RunCancelled { // a cancelled run has no entries
-		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
+		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" +
+			payouts.RunID(s.Run.ID)
 	}
 	var entries int64
 	for _, a := range s.Accounts {
@@ -80,7 +81,8 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: "The file contains the entries that this statement pays (" + web.CountText(entries, false, "entry", "entries") +
+			Holds: "The file contains the entries that this statement pays (" +
+				web.CountText(entries, false, "entry", "entries") +
 				") and, once the payout run is paid, the payment. " + notesCanName,
 		}
 	}

@@ -52,8 +52,9 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
 		return 0, ui.FieldError{
-			Code:    "currency",
-			Message: fmt.Sprintf("Amounts for %s are in %s, not in %s. Enter the amount in %s.", subject, currency, other, currency),
+			Code: "currency",
+			Message: fmt.Sprintf("Amounts for %s are in %s, not in %s. Enter the amount in %s.", subject, currency, other,
+				currency),
 		}
 	}
 	if decimalComma.MatchString(text) {

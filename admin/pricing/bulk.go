@@ -18,7 +18,9 @@ const shownChanges = 20
 
 // bulk changes the base prices in all rows that the grid shows. The first request only asks for
 // confirmation.
-func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
+func (h *Handlers) bulk(
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market,
+) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
 	var wrong ui.FieldError
@@ -55,7 +57,8 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	}
 	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, selection))
 	if len(changes.made) == 0 {
-		return h.showCellErrors(k, selection, apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
+		return h.showCellErrors(k, selection,
+			apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
 	}
 	if f.Get("apply") == "yes" {
 		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), "Changed"+action, changes.made); err != nil {

@@ -125,7 +125,9 @@ func (h *Handlers) showCell(
 	return k.Show(status, view.DraftGridPart(v))
 }
 
-func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.GridView, e gridInput) error {
+func (h *Handlers) showGridOf(
+	k *web.Request, status int, d ratecard.Draft, selection ratecard.GridView, e gridInput,
+) error {
 	v, err := h.draftGrid(k, d, selection, e)
 	if err != nil {
 		return err
@@ -187,6 +189,7 @@ func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	case models.RateCardDiscarded:
 		return "This draft was discarded. To change prices, create a new draft."
 	default:
-		return "This draft was published as " + web.VersionName(d.Version) + " and can no longer be changed. To change prices, create a new draft."
+		return "This draft was published as " + web.VersionName(d.Version) +
+			" and can no longer be changed. To change prices, create a new draft."
 	}
 }

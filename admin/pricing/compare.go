@@ -102,7 +102,9 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 
 // compareTable returns the changes that match the filters in the URL. The parameter keep contains the
 // names of other query parameters, which the page's links and forms must retain.
-func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
+func (h *Handlers) compareTable(
+	k *web.Request, path string, changes []pricingrules.Change, keep ...string,
+) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
 	query := url.Values{}
@@ -135,7 +137,8 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 func matchesFilters(c pricingrules.Change, q url.Values) bool {
 	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
 	return is("country", c.Market.Code) && is("urgency", c.Class.String()) && is("category", c.Industry.Category) &&
-		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) && (q.Get("only") != "outliers" || isOutlier(c))
+		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) &&
+		(q.Get("only") != "outliers" || isOutlier(c))
 }
 
 // compareKey returns the key that identifies the changed cell in a URL.
@@ -146,7 +149,9 @@ func compareKey(c pricingrules.Change) string {
 // comparePart returns one page of changes, and the keys for the previous and the next page. The page
 // starts just after a given cell, or ends just before it. If the cell is unknown, comparePart returns
 // the first page.
-func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
+func comparePart(
+	changes []pricingrules.Change, before, after string,
+) (part []pricingrules.Change, newer, older string) {
 	at := func(key string) int {
 		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })
 	}
@@ -189,7 +194,9 @@ func (h *Handlers) comparePage(k *web.Request) error {
 		return err
 	}
 	if len(v.Errors) == 0 && a.Version == b.Version {
-		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "Both versions are the same. Choose two different versions."}}
+		v.Errors = ui.Errors{
+			{Field: "b", Code: "same", Message: "Both versions are the same. Choose two different versions."},
+		}
 	}
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))

@@ -118,7 +118,9 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	return pricingrules.PartnerPricing{Adjustment: has.Adjustment, Exclusions: has.Exclusions}, nil
 }
 
-func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with explained, own pricingrules.PartnerPricing) error {
+func (h *Handlers) explainResult(
+	k *web.Request, v *view.ExplainView, with explained, own pricingrules.PartnerPricing,
+) error {
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), with.card)
 	if err != nil {
 		return err

@@ -13,7 +13,9 @@ import (
 
 // paste sets the base prices of several rows of the grid, from pasted text. Each line of the text is a
 // row's key, a tab and an amount.
-func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
+func (h *Handlers) paste(
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market,
+) error {
 	if d.RowVersion != web.FormRowVersion(k) {
 		return h.showCellErrors(k, selection, ratecard.ErrStale, gridInput{})
 	}
@@ -38,7 +40,9 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 				Message: "The column has more lines than there are rows below the cell. Paste fewer lines.",
 			}
 		case !ok:
-			wrong = ui.FieldError{Code: "row", Message: "This row is not in the grid. Reload the page and paste the column again."}
+			wrong = ui.FieldError{
+				Code: "row", Message: "This row is not in the grid. Reload the page and paste the column again.",
+			}
 		}
 		if wrong.Message == "" {
 			e.typed[key] = web.Short(text)
@@ -58,7 +62,8 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		return h.showCellErrors(k, selection,
 			apperr.New(apperr.Invalid, "amount", "Nothing was saved. Fix the amounts below and paste the column again."), e.markUnsaved())
 	}
-	what := "Pasted " + web.CountText(int64(len(changes)), false, "base price", "base prices") + " (" + viewText(selection) + ")"
+	what := "Pasted " + web.CountText(int64(len(changes)), false, "base price", "base prices") + " (" +
+		viewText(selection) + ")"
 	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes); err != nil {
 		return h.showCellErrors(k, selection, err, e.markUnsaved())
 	}

@@ -136,12 +136,15 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	if at < 0 {
 		return web.ErrNotFound
 	}
-	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{Version: d.RowVersion})
+	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]),
+		view.RuleFormView{Version: d.RowVersion})
 }
 
 // showRule shows the form for the rule at a position, or for a new rule if position is 0. The parameter
 // f contains the values of the form's fields.
-func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
+func (h *Handlers) showRule(
+	k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView,
+) error {
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "Add rule", "rules"), address+"/rules/new", "Add rule"
 	if position > 0 {

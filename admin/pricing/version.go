@@ -106,7 +106,8 @@ func (h *Handlers) versionAudit(k *web.Request, v *view.VersionView) error {
 	if !ok || !sc.All() {
 		return nil
 	}
-	found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(), audit.Filter{Kind: "rate_card", Object: v.ID}, audit.Page{Size: versionEvents})
+	found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(), audit.Filter{Kind: "rate_card", Object: v.ID},
+		audit.Page{Size: versionEvents})
 	if err != nil {
 		return err
 	}

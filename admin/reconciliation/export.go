@@ -21,7 +21,8 @@ func (h *Handlers) linesCSV(k *web.Request) error {
 	name, f := "reconciliation-"+reconcile.ID(r.ID), models.Finding(k.R.URL.Query().Get("finding"))
 	if f != "" {
 		if _, known := findingOf(f); !known {
-			return apperr.New(apperr.Invalid, "finding", "This kind of finding does not exist. Choose one of the tabs on the reconciliation's page.")
+			return apperr.New(apperr.Invalid, "finding",
+				"This kind of finding does not exist. Choose one of the tabs on the reconciliation's page.")
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}

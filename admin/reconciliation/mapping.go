@@ -200,7 +200,8 @@ func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) strin
 	if from.IsZero() {
 		return dateHints[form]
 	}
-	return dateHints[form] + " The file then covers " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
+	return dateHints[form] + " The file then covers " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) +
+		"."
 }
 
 func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []ui.Option) {

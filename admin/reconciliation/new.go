@@ -52,7 +52,8 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 		Errors:   mistakes,
 		MaxBytes: reconcile.MaxFile,
 		TooLarge: errFileSize.Message,
-		Limits:   fmt.Sprintf("The file can have at most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
+		Limits: fmt.Sprintf("The file can have at most %d MiB and %s rows.", reconcile.MaxFile>>20,
+			ui.Number(reconcile.MaxRows)),
 	}))
 }
 
@@ -117,7 +118,9 @@ func (h *Handlers) readUpload(k *web.Request) (slug string, made models.Reconcil
 	}
 }
 
-func (h *Handlers) storeFile(k *web.Request, slug string, part *multipart.Part) (made models.Reconciliation, err error) {
+func (h *Handlers) storeFile(
+	k *web.Request, slug string, part *multipart.Part,
+) (made models.Reconciliation, err error) {
 	if !web.ValidText(slug) || slug == "" {
 		return made, errNoPartner
 	}

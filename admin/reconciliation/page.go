@@ -27,7 +27,9 @@ type shownReconciliation struct {
 	web.Rejected
 }
 
-func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
+func (h *Handlers) showReconciliation(
+	k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation,
+) error {
 	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
 	v := view.DetailsView{
 		Shell:     k.Shell(r.FileName, allReconciliations),

@@ -58,7 +58,9 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 }
 
 // fillLines adds one page of the lines that have a finding.
-func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values) error {
+func (h *Handlers) fillLines(
+	k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values,
+) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // an invalid number selects the first page

@@ -31,8 +31,10 @@ var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/reconciliation", Page: "Reconciliation", Needs: web.ReadReconciliation, Handle: h.reconciliationsList},
-		{Method: get, Path: "/reconciliation/new", Page: "Reconcile a file", Needs: web.WriteReconciliation, Handle: h.reconciliationNewPage},
+		{Method: get, Path: "/reconciliation", Page: "Reconciliation", Needs: web.ReadReconciliation,
+			Handle: h.reconciliationsList},
+		{Method: get, Path: "/reconciliation/new", Page: "Reconcile a file", Needs: web.WriteReconciliation,
+			Handle: h.reconciliationNewPage},
 		{
 			Method:  post,
 			Path:    "/reconciliation/new",
@@ -57,7 +59,8 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: post, Path: "/reconciliation/{id}/save", Needs: web.WriteReconciliation, Handle: h.saveResult},
 		{Method: get, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResultPage},
 		{Method: post, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResult},
-		{Method: get, Path: "/reconciliation/{id}/lines/{line}/resolve", Needs: web.WriteReconciliation, Handle: h.resolvePage},
+		{Method: get, Path: "/reconciliation/{id}/lines/{line}/resolve", Needs: web.WriteReconciliation,
+			Handle: h.resolvePage},
 		{
 			Method: post,
 			Path:   "/reconciliation/{id}/lines/{line}/resolve",
@@ -65,7 +68,8 @@ func (h *Handlers) Routes() []web.Route {
 			Form:   "/reconciliation/{id}/lines/{line}/resolve",
 			Handle: h.resolve,
 		},
-		{Method: get, Path: "/reconciliation/{id}/lines.csv", Needs: web.ReadReconciliation, Long: true, Erasable: true, Handle: h.linesCSV},
+		{Method: get, Path: "/reconciliation/{id}/lines.csv", Needs: web.ReadReconciliation, Long: true, Erasable: true,
+			Handle: h.linesCSV},
 	}
 }
 
@@ -110,7 +114,8 @@ var Findings = []finding{
 	{models.Matched, "Matched", "matched", "Leads with the same amount in the file and the ledger."},
 	{models.AmountDiffers, "Amount differs", "with a different amount",
 		"Leads with different amounts or currencies in the file and the ledger. A returned lead has a ledger amount of 0."},
-	{models.Unknown, "Unknown leadId", "unknown", "Rows with a leadId that does not belong to any of the partner's leads. Sandbox leads also count as unknown."},
+	{models.Unknown, "Unknown leadId", "unknown",
+		"Rows with a leadId that does not belong to any of the partner's leads. Sandbox leads also count as unknown."},
 	{models.Duplicated, "Duplicate", "duplicate",
 		"Rows with the same leadId and amount as an earlier row, or in another currency than the lead's first row. " +
 			"Only the earlier row is compared."},

@@ -50,20 +50,27 @@ func (h *Handlers) create(k *web.Request) error {
 	f := k.R.PostForm
 	n := requests.NewRequest{
 		Kind: models.PrivacyRequestKind(f.Get("kind")), Law: models.PrivacyLaw(f.Get("law")), Reference: f.Get("reference"),
-		Person: leads.Person{Email: strings.TrimSpace(f.Get("email")), Phone: strings.TrimSpace(f.Get("phone")), Country: f.Get("country")},
+		Person: leads.Person{
+			Email: strings.TrimSpace(f.Get("email")), Phone: strings.TrimSpace(f.Get("phone")), Country: f.Get("country"),
+		},
 	}
 	var mistakes ui.Errors
 	var err error
 	if n.ReceivedOn, err = time.Parse(time.DateOnly, f.Get("received_on")); err != nil {
-		mistakes = append(mistakes, ui.FieldError{Field: "received_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
+		mistakes = append(mistakes,
+			ui.FieldError{Field: "received_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
 	}
 	if due := f.Get("due_on"); due != "" && n.Kind == models.RequestComplaint {
 		if n.DueOn, err = time.Parse(time.DateOnly, due); err != nil {
-			mistakes = append(mistakes, ui.FieldError{Field: "due_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
+			mistakes = append(mistakes,
+				ui.FieldError{Field: "due_on", Message: "Enter a date as YYYY-MM-DD, such as 2026-01-31."})
 		}
 	}
 	if !web.ValidText(n.Person.Email) || !web.ValidText(n.Person.Phone) {
-		mistakes = append(mistakes, ui.FieldError{Field: "email", Message: "Enter the email address and the phone number again. One of them contains characters that are not valid."})
+		mistakes = append(mistakes, ui.FieldError{
+			Field:   "email",
+			Message: "Enter the email address and the phone number again. One of them contains characters that are not valid.",
+		})
 	}
 	if n.Leads, err = leadIDs(f.Get("leads")); err != nil {
 		mistakes = append(mistakes, ui.FieldError{Field: "leads", Message: noLeadIDs})

@@ -30,8 +30,10 @@ func (h *Handlers) Routes() []web.Route {
 	const request = "/privacy/requests/{id}"
 	all := []web.Route{
 		{Method: http.MethodGet, Path: allRequests.URL, Page: "Privacy requests", Needs: web.ReadRequests, Handle: h.list},
-		{Method: http.MethodGet, Path: "/privacy/requests/new", Page: "New privacy request", Needs: web.WriteRequests, Handle: h.newPage},
-		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests, Creates: "/privacy/requests/{object}", Handle: h.create},
+		{Method: http.MethodGet, Path: "/privacy/requests/new", Page: "New privacy request", Needs: web.WriteRequests,
+			Handle: h.newPage},
+		{Method: http.MethodPost, Path: "/privacy/requests/new", Needs: web.WriteRequests,
+			Creates: "/privacy/requests/{object}", Handle: h.create},
 		{Method: http.MethodGet, Path: request, Needs: web.ReadRequests, Handle: h.page},
 		{Method: http.MethodGet, Path: request + "/leads.csv", Needs: web.ReadRequests, Long: true, Erasable: true,
 			Handle: h.leadsCSV},

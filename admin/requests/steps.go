@@ -51,7 +51,8 @@ func (h *Handlers) steps() []*step {
 			},
 			do: func(ctx context.Context, s *requests.Service, k *web.Request, request uuid.UUID) error {
 				f := k.R.PostForm
-				return s.CheckIdentity(ctx, request, requests.Identity{Check: models.IdentityCheck(f.Get("identity")), Note: f.Get("note")})
+				return s.CheckIdentity(ctx, request,
+					requests.Identity{Check: models.IdentityCheck(f.Get("identity")), Note: f.Get("note")})
 			},
 		},
 		{
@@ -139,7 +140,8 @@ func addLeads(ctx context.Context, s *requests.Service, k *web.Request, request 
 	if err != nil {
 		return err
 	}
-	return s.AddLeads(ctx, request, requests.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
+	return s.AddLeads(ctx, request,
+		requests.Addition{Leads: ids, Exception: models.LeadException(f.Get("exception")), Note: f.Get("note")})
 }
 
 // fillRemove offers the leads that the page of the request lists. If there are more, the user can type their ids.
@@ -158,7 +160,8 @@ func (h *Handlers) fillRemove(k *web.Request, r requests.Request, v *view.StepVi
 		if l.PhoneNumber > 1 {
 			label += ", different phone number"
 		}
-		v.Options = append(v.Options, ui.Option{Value: lead, Label: label, Selected: slices.Contains(k.R.PostForm["leads"], lead)})
+		v.Options = append(v.Options,
+			ui.Option{Value: lead, Label: label, Selected: slices.Contains(k.R.PostForm["leads"], lead)})
 	}
 	return nil
 }
@@ -175,13 +178,15 @@ func removeLeads(ctx context.Context, s *requests.Service, k *web.Request, reque
 func fillClose(k *web.Request, r requests.Request, v *view.StepView) error {
 	f := k.R.PostForm
 	if r.Kind != models.RequestAccess && r.Kind != models.RequestErasure {
-		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeDone), Label: "The request was fulfilled as described in the note"})
+		v.Options = append(v.Options,
+			ui.Option{Value: string(models.OutcomeDone), Label: "The request was fulfilled as described in the note"})
 	}
 	switch {
 	case r.Leads == 0:
 		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "No data was found"})
 	case requests.MayErase(r.Kind) && r.AlreadyErased():
-		v.Options = append(v.Options, ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased"})
+		v.Options = append(v.Options,
+			ui.Option{Value: string(models.OutcomeNothingFound), Label: "The data had already been erased"})
 	}
 	grounds := requests.RejectionGrounds(r.Law, r.Kind)
 	if len(grounds) > 0 {

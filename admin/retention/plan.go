@@ -36,7 +36,10 @@ func (h *Handlers) plan(k *web.Request) error {
 		v.ApplyURL = "/privacy/retention/apply"
 	}
 	if run := p.Last; run != nil {
-		v.Last = &view.Run{Started: run.StartedAt, Ended: web.TimeOf(run.EndedAt), Contact: total(run, models.RetainContact), Consent: total(run, models.RetainConsent)}
+		v.Last = &view.Run{
+			Started: run.StartedAt, Ended: web.TimeOf(run.EndedAt), Contact: total(run, models.RetainContact),
+			Consent: total(run, models.RetainConsent),
+		}
 	}
 	return k.Show(http.StatusOK, view.Plan(v))
 }

@@ -135,7 +135,8 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 			return nil
 		}
 		q := k.R.URL.Query()
-		found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(), audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, web.KeyPage(q))
+		found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(),
+			audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, web.KeyPage(q))
 		if err != nil {
 			return err
 		}

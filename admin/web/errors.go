@@ -24,10 +24,11 @@ var (
 	ErrForbidden = apperr.New(apperr.Forbidden, "role", "Your roles do not allow this.")
 	errCrossSite = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "page", "Page not found.")
-	ErrForm      = apperr.New(apperr.Invalid, "form", "The form is not valid. Open the page again, then fill in and submit the form.")
-	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB. Shorten it and submit it again.")
-	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not accept this kind of request.")
-	errBroken    = apperr.New(apperr.Internal, "panic", "An unexpected error occurred.")
+	ErrForm      = apperr.New(apperr.Invalid, "form",
+		"The form is not valid. Open the page again, then fill in and submit the form.")
+	errTooLarge = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB. Shorten it and submit it again.")
+	errMethod   = apperr.New(apperr.Invalid, "method", "This page does not accept this kind of request.")
+	errBroken   = apperr.New(apperr.Internal, "panic", "An unexpected error occurred.")
 )
 
 // fail shows an error page. For an error that is not an [apperr.Error], the status is 503, because such
@@ -108,7 +109,8 @@ func AuditRejection(k *Request, f *apperr.Error) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}
 	if err := k.console.Audit.LogRejectedRequest(ctx, k.By, e); err != nil {
-		k.console.Log.Error("recording a rejection in the audit log failed", "request_id", k.By.RequestID, "error", err.Error())
+		k.console.Log.Error("recording a rejection in the audit log failed", "request_id", k.By.RequestID, "error",
+			err.Error())
 	}
 }
 

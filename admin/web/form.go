@@ -102,7 +102,9 @@ func Failure(err error) *apperr.Error {
 func ShowFailure(k *Request, f *apperr.Error, show func(Rejected) error) error {
 	LogError(k, f)
 	k.By.Form = audit.Submission{}
-	return show(Rejected{Status: f.Status(), StepUp: StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}}})
+	return show(Rejected{
+		Status: f.Status(), StepUp: StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
+	})
 }
 
 // Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.

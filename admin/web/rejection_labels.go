@@ -18,34 +18,80 @@ type rejectionReason struct{ words, Fix string }
 
 // RejectionReasons maps the codes of rejection reasons to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
-	"json":                               {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
-	"payload":                            {"missing or invalid field", "The partner must fix the listed fields. The errors in the API response state the rule for each field."},
-	"quote_owner":                        {"quote belongs to another partner", "Post to the base URL that the ping was sent to. A sandbox account's quotes can be used only by that account."},
-	"transaction_format":                 {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
-	"expired":                            {"quote expired", ""},
-	"already_delivered":                  {"transaction already delivered", ""},
-	string(models.OutcomeInactive):       {"partner, account or secret not active", "Approve the partner or lift its suspension. The account and the signing secret must also be active."},
-	string(models.OutcomeUnknownAccount): {"unknown partnerId", "Send the partnerId of one of the partner's accounts, spelled exactly as it was issued, or leave it out."},
-	"signature":                          {"wrong signature", "A user who can edit the partner can check the post to find the cause."},
-	"signature_missing":                  {"no signature", "The partner must sign every post, unless you accept unsigned posts on the Signing tab."},
-	"timestamp_format":                   {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
-	"timestamp_missing":                  {"no timestamp", "Send X-Timestamp with every signed post."},
-	"timestamp_window":                   {"timestamp off by more than 300 s", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
-	"too_many":                           {"too many requests", "Wait for the number of seconds in Retry-After."},
-	"unknown_partner":                    {"unknown base URL", "Use the base URL exactly as it was issued."},
-	"not_found":                          {"unknown path", "The base URL is correct, but not the path after it. Send pings to /api/lead/ping and posts to /api/lead/post, in lower case and without a slash at the end."},
-	"method":                             {"not a POST", "Send pings and posts with the method POST. Some clients turn a POST into a GET when they are redirected."},
-	"incomplete":                         {"incomplete request", "The request did not arrive completely in time, its body ended early, or a chunk was malformed. Send the same request again."},
-	"too_large":                          {"larger than 64 KiB", "Send at most 64 KiB."},
-	"match_too_large":                    {"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId."},
-	"busy":                               {"too many posts at once", "Send the same post again. Nothing was stored."},
-	"storing":                            {"not confirmed by the database", "The outcome is unknown. Send the same post again to get the result."},
-	"not_loaded":                         {"prices not loaded yet", "The node had just started. Send the same request again."},
-	"sealing":                            {"price not sealed", "Send the ping again. If this persists, ask the platform's operators to search the log for the request ID."},
-	"taxonomy":                           {"industry no longer exists", "Send the ping again, with an industry from the current list."},
-	"panic":                              {"crash in the service", "Send the same request again. If this persists, ask the platform's operators to search the log for the request ID."},
-	"error":                              {"unexpected error", "Send the same request again. If this persists, ask the platform's operators to search the log for the request ID."},
-	"no_key_wrapper":                     {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
+	"json": {
+		"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it.",
+	},
+	"payload": {
+		"missing or invalid field",
+		"The partner must fix the listed fields. The errors in the API response state the rule for each field.",
+	},
+	"quote_owner": {
+		"quote belongs to another partner",
+		"Post to the base URL that the ping was sent to. A sandbox account's quotes can be used only by that account.",
+	},
+	"transaction_format": {
+		"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged.",
+	},
+	"expired":           {"quote expired", ""},
+	"already_delivered": {"transaction already delivered", ""},
+	string(models.OutcomeInactive): {
+		"partner, account or secret not active",
+		"Approve the partner or lift its suspension. The account and the signing secret must also be active.",
+	},
+	string(models.OutcomeUnknownAccount): {
+		"unknown partnerId",
+		"Send the partnerId of one of the partner's accounts, spelled exactly as it was issued, or leave it out.",
+	},
+	"signature": {
+		"wrong signature", "A user who can edit the partner can check the post to find the cause.",
+	},
+	"signature_missing": {
+		"no signature", "The partner must sign every post, unless you accept unsigned posts on the Signing tab.",
+	},
+	"timestamp_format": {
+		"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970.",
+	},
+	"timestamp_missing": {"no timestamp", "Send X-Timestamp with every signed post."},
+	"timestamp_window": {
+		"timestamp off by more than 300 s", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds.",
+	},
+	"too_many":        {"too many requests", "Wait for the number of seconds in Retry-After."},
+	"unknown_partner": {"unknown base URL", "Use the base URL exactly as it was issued."},
+	"not_found":       {"unknown path", "The base URL is correct, but not the path after it. Send pings to /api/lead/ping and posts to /api/lead/post, in lower case and without a slash at the end."},
+	"method": {
+		"not a POST",
+		"Send pings and posts with the method POST. Some clients turn a POST into a GET when they are redirected.",
+	},
+	"incomplete": {"incomplete request", "The request did not arrive completely in time, its body ended early, or a chunk was malformed. Send the same request again."},
+	"too_large":  {"larger than 64 KiB", "Send at most 64 KiB."},
+	"match_too_large": {
+		"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId.",
+	},
+	"busy": {"too many posts at once", "Send the same post again. Nothing was stored."},
+	"storing": {
+		"not confirmed by the database", "The outcome is unknown. Send the same post again to get the result.",
+	},
+	"not_loaded": {
+		"prices not loaded yet", "The node had just started. Send the same request again.",
+	},
+	"sealing": {
+		"price not sealed",
+		"Send the ping again. If this persists, ask the platform's operators to search the log for the request ID.",
+	},
+	"taxonomy": {
+		"industry no longer exists", "Send the ping again, with an industry from the current list.",
+	},
+	"panic": {
+		"crash in the service",
+		"Send the same request again. If this persists, ask the platform's operators to search the log for the request ID.",
+	},
+	"error": {
+		"unexpected error",
+		"Send the same request again. If this persists, ask the platform's operators to search the log for the request ID.",
+	},
+	"no_key_wrapper": {
+		"no key wrapper configured", "Ask the platform's operators to configure a key wrapper.",
+	},
 }
 
 // RejectionFix returns how to fix a rejected request, or "". The fix depends on the code of the response if
@@ -113,16 +159,18 @@ var (
 
 // outcomes maps the outcomes of requests that were not rejected to labels and badges.
 var outcomes = map[models.Outcome]struct{ words, kind string }{
-	models.OutcomePriced:              {"priced", "good"},
-	models.OutcomeExcluded:            {"excluded", "idle"},
-	models.OutcomePaused:              {"partner or default account not active", "warn"},
-	models.OutcomeCapped:              {"daily cap reached", "warn"},
-	models.OutcomeDelivered:           {"lead delivered", "good"},
-	models.OutcomeDeliveredUnsigned:   {"lead delivered (unsigned)", "warn"},
-	models.OutcomeDeliveredReportOnly: {"lead delivered (unsigned; would be rejected if signatures were required)", "warn"},
-	models.OutcomeReplayed:            {"replayed", "good"},
-	models.OutcomeReplayedUnsigned:    {"replayed (unsigned)", "warn"},
-	models.OutcomeReplayedReportOnly:  {"replayed (unsigned; would be rejected if signatures were required)", "warn"},
+	models.OutcomePriced:            {"priced", "good"},
+	models.OutcomeExcluded:          {"excluded", "idle"},
+	models.OutcomePaused:            {"partner or default account not active", "warn"},
+	models.OutcomeCapped:            {"daily cap reached", "warn"},
+	models.OutcomeDelivered:         {"lead delivered", "good"},
+	models.OutcomeDeliveredUnsigned: {"lead delivered (unsigned)", "warn"},
+	models.OutcomeDeliveredReportOnly: {
+		"lead delivered (unsigned; would be rejected if signatures were required)", "warn",
+	},
+	models.OutcomeReplayed:           {"replayed", "good"},
+	models.OutcomeReplayedUnsigned:   {"replayed (unsigned)", "warn"},
+	models.OutcomeReplayedReportOnly: {"replayed (unsigned; would be rejected if signatures were required)", "warn"},
 }
 
 // ReasonLabel returns the label of a rejection reason.

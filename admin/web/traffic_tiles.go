@@ -31,7 +31,8 @@ func AcceptedTile(priced, pings int64) ui.StatTile {
 func PostsTile(all, retries, rejected int64) ui.StatTile {
 	note := ""
 	if all > 0 {
-		note = "including " + CountText(retries, false, "retry", "retries") + " and " + CountText(rejected, false, "rejected post", "rejected posts")
+		note = "including " + CountText(retries, false, "retry", "retries") + " and " + CountText(rejected, false,
+			"rejected post", "rejected posts")
 	}
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note}
 }

@@ -131,13 +131,14 @@ func newReference(doc node, o Options) (*reference, error) {
 	scheme := components.get("securitySchemes", "signature")
 	example := scheme.get("x-worked-example")
 	ref.Signing = signingGuide{
-		Blocks:      blocks(scheme.text("description")),
-		Secret:      example.text("secret"),
-		Timestamp:   example.text("timestamp"),
-		Body:        example.text("body"),
-		Signature:   example.text("signature"),
-		PingBody:    components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
-		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").text("transactionId"),
+		Blocks:    blocks(scheme.text("description")),
+		Secret:    example.text("secret"),
+		Timestamp: example.text("timestamp"),
+		Body:      example.text("body"),
+		Signature: example.text("signature"),
+		PingBody:  components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
+		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").
+			text("transactionId"),
 	}
 	for _, name := range []string{"InvalidPost", "InvalidJSON", "ExpiredAfterDelivery"} {
 		ref.ErrorBodies = append(ref.ErrorBodies, newSample(components.get("examples", name)))

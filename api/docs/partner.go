@@ -127,7 +127,10 @@ func wordsOf(mode models.SigningMode) signingWords {
 		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can, because after a quote has expired, only a signed " +
 			"retry shows whether the lead was delivered. If a post has a signature, the signature is always verified."}
 	case models.SigningReportOnly:
-		return signingWords{mode, "Not required yet", "Unsigned posts are still accepted, but will be rejected when signing becomes required. Sign every post."}
+		return signingWords{
+			mode, "Not required yet",
+			"Unsigned posts are still accepted, but will be rejected when signing becomes required. Sign every post.",
+		}
 	default:
 		return signingWords{mode, "Required", "Unsigned posts are rejected with 401."}
 	}

@@ -37,7 +37,8 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.IntVar(&plan.Partners, "partners", 10_000, "total number of synthetic partners")
 	flags.IntVar(&plan.Leads, "leads", 10_000_000, "total number of leads, about 2 KB each")
-	flags.IntVar(&plan.Months, "months", 1, "number of months over which the leads are spread, each with its own partition")
+	flags.IntVar(&plan.Months, "months", 1,
+		"number of months over which the leads are spread, each with its own partition")
 	flags.IntVar(&plan.Pings, "pings", 100_000_000, "total number of recorded pings, about 150 bytes each")
 	database := flags.String("database", "", "confirm the `NAME` of the database to fill")
 	file := flags.String("config", "", "YAML `FILE` with settings")
@@ -72,7 +73,8 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 		return err
 	}
 	if *database != name {
-		return fmt.Errorf("this fills the database %q with synthetic leads that cannot be removed: confirm with -database %s", name, name)
+		return fmt.Errorf("this fills the database %q with synthetic leads that cannot be removed: confirm with -database %s",
+			name, name)
 	}
 	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, keys), clock.System{})
 	if err != nil {

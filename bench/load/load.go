@@ -97,7 +97,8 @@ func Run(ctx context.Context, j Job) (Result, error) {
 		defer time.AfterFunc(j.For, func() { r.over.Store(true) }).Stop()
 		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are still missing after the end of the run")) }).Stop()
 	}
-	r.start, r.took, r.turnedAway = clock.System{}.Now(), make([][]time.Duration, len(conns)), make([][]time.Duration, len(conns))
+	r.start, r.took, r.turnedAway = clock.System{}.Now(), make([][]time.Duration, len(conns)), make([][]time.Duration,
+		len(conns))
 	var all sync.WaitGroup
 	for i, c := range conns {
 		all.Go(func() {

@@ -20,7 +20,9 @@ func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
 // countries lists the countries of the pings, some several times so that they are picked more often. NZ
 // has no prices of its own and belongs to the market "other".
-var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
+var countries = [...]string{
+	"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ",
+}
 
 // urgencies lists the urgencies of the pings. "" stands for no urgency, and the service does not
 // recognise "next week".

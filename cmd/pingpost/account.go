@@ -43,8 +43,10 @@ func accountCreate() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the account's name (default: its partnerId)")
-	mode := c.Flags().String("signing", "inherit", "signing mode: required, report_only, off, or inherit (the partner's mode)")
-	sandbox := c.Flags().Bool("sandbox", false, "create a sandbox account: its leads earn nothing and are deleted automatically")
+	mode := c.Flags().String("signing", "inherit",
+		"signing mode: required, report_only, off, or inherit (the partner's mode)")
+	sandbox := c.Flags().Bool("sandbox", false,
+		"create a sandbox account: its leads earn nothing and are deleted automatically")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Find(c.Context(), scope.System, args[0])

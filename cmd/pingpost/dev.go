@@ -46,11 +46,14 @@ func devCommand(unhook func()) *cobra.Command {
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary folder and delete it on exit")
 	flags.BoolVar(&f.vault, "vault", false,
 		"wrap lead keys with a private HashiCorp Vault; the program is $PINGPOST_VAULT_BIN, vault on PATH, or built from the repository")
-	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
+	flags.StringVar(&f.api, "api-addr", "",
+		"`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
-	flags.DurationVar(&f.ahead, "clock-offset", 0, "set the service's clock, also for commands with --data-dir, ahead by `DURATION`, such as 16m")
-	flags.StringVar(&f.readyFile, "ready-file", "", "when the platform is ready, write its URLs, users and partners to `FILE` as JSON")
+	flags.DurationVar(&f.ahead, "clock-offset", 0,
+		"set the service's clock, also for commands with --data-dir, ahead by `DURATION`, such as 16m")
+	flags.StringVar(&f.readyFile, "ready-file", "",
+		"when the platform is ready, write its URLs, users and partners to `FILE` as JSON")
 	configVar(c, &f.config)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.ephemeral && flags.Changed("data-dir") {

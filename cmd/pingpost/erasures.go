@@ -67,7 +67,8 @@ func erasuresVerify() *cobra.Command {
 			}
 			fmt.Fprintf(c.OutOrStdout(), "The erasure journal is intact and matches the database. Entries: %d\n", v.Entries)
 			if v.Head != "" {
-				fmt.Fprintf(c.OutOrStdout(), "Hash of the last entry: %s\nFingerprint of the first key: %s\n", v.Head, v.Fingerprint)
+				fmt.Fprintf(c.OutOrStdout(), "Hash of the last entry: %s\nFingerprint of the first key: %s\n", v.Head,
+					v.Fingerprint)
 			}
 			return nil
 		})
@@ -103,7 +104,8 @@ erasures and asks for confirmation. It also asks whether leads under a legal hol
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), done)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "Erased %s again. Entries replayed: %d\n", counted(int64(done.Leads), "lead"), done.Entries)
+			fmt.Fprintf(c.OutOrStdout(), "Erased %s again. Entries replayed: %d\n", counted(int64(done.Leads), "lead"),
+				done.Entries)
 			return nil
 		})
 	}
@@ -135,7 +137,8 @@ func confirmReplay(c *cobra.Command, plan []erasure.ReplayEntry, yes bool, erase
 	if err := confirm(c, yes, what); err != nil || held == 0 || *eraseHeld {
 		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "Leads under a legal hold in this database: %d. The holds may have been released after the backup was made.\n", held)
+	fmt.Fprintf(c.ErrOrStderr(),
+		"Leads under a legal hold in this database: %d. The holds may have been released after the backup was made.\n", held)
 	*eraseHeld = interactive(c.InOrStdin()) && answers(c, "Type erase to erase these leads too: ", "erase")
 	if !*eraseHeld {
 		return errHeldUnconfirmed

@@ -32,7 +32,8 @@ import (
 )
 
 func evidenceCommand() *cobra.Command {
-	return group("evidence", "Create and verify evidence packs", evidenceCreate(), evidenceVerify(), evidenceRotateKey(), evidenceRevokeKey())
+	return group("evidence", "Create and verify evidence packs", evidenceCreate(), evidenceVerify(), evidenceRotateKey(),
+		evidenceRevokeKey())
 }
 
 func evidenceCreate() *cobra.Command {
@@ -45,7 +46,8 @@ contains no contact data, unless you use --contact. The audit log records the pa
 	flags := newDBFlags(c)
 	output := c.Flags().String("output", "", "the `FILE` to create; an existing file is not overwritten")
 	disputed := c.Flags().String("return", "", "the `ID` of the disputed return, which starts with rt_")
-	contact := c.Flags().Bool("contact", false, "include the contact fields that were revealed on the command line in the last 24 hours")
+	contact := c.Flags().Bool("contact", false,
+		"include the contact fields that were revealed on the command line in the last 24 hours")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
 		if err != nil {
@@ -110,7 +112,8 @@ platform's public keys. Take the URL of the keys from a source that you trust, n
 		Args: exactly(1, "the evidence pack"),
 	}
 	asJSON := jsonFlag(c)
-	source := c.Flags().String("key", "", "the platform's public keys: a `URL` that ends with "+pack.KeyPath+", or a file with its content")
+	source := c.Flags().String("key", "",
+		"the platform's public keys: a `URL` that ends with "+pack.KeyPath+", or a file with its content")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *source == "" {
 			return usageError{errors.New("--key is required")}
@@ -246,7 +249,8 @@ An ID can start with a hyphen, so write -- before it, after all flags.`,
 		Args:    exactly(1, "the key's ID, as in the published keys"),
 	}
 	flags := newDBFlags(c)
-	since := c.Flags().String("since", "", "when the key was stolen, at the earliest: a `TIME` such as 2026-01-20T09:00:00Z")
+	since := c.Flags().String("since", "",
+		"when the key was stolen, at the earliest: a `TIME` such as 2026-01-20T09:00:00Z")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		at, err := time.Parse(time.RFC3339, *since)
 		if err != nil {
@@ -256,7 +260,8 @@ An ID can start with a hyphen, so write -- before it, after all flags.`,
 			if err := evidence.NewKeys(db, keys, flags.clock).Revoke(c.Context(), audit.Operator, args[0], at); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "Evidence packs that were signed with key %s after %s are not valid\n", args[0], at.UTC().Format(time.RFC3339))
+			fmt.Fprintf(c.OutOrStdout(), "Evidence packs that were signed with key %s after %s are not valid\n", args[0],
+				at.UTC().Format(time.RFC3339))
 			return nil
 		})
 	}

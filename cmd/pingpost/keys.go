@@ -30,7 +30,8 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysExpire(), keysReseal(), keysIntroduce())
+	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(),
+		keysExpire(), keysReseal(), keysIntroduce())
 }
 
 // keyServices contains the keys and the services whose data they encrypt.
@@ -342,7 +343,8 @@ works in batches and can run under full load. You can stop it at any time and ru
 				"failed": done.Failed,
 				"to":     wrapper + " " + version,
 			}))
-			return report(c.OutOrStdout(), done, err, fmt.Sprintf("%s moved to %s %s", counted(done.Leads, "lead"), wrapper, version))
+			return report(c.OutOrStdout(), done, err,
+				fmt.Sprintf("%s moved to %s %s", counted(done.Leads, "lead"), wrapper, version))
 		})
 	}
 	return c
@@ -394,9 +396,11 @@ to the first platform key, so that you can remove older keys. You can stop the c
 			// The holds must recognise the new digests of leads before leads get them.
 			holds, failed := s.ResealHolds(c.Context())
 			if failed != nil {
-				return errors.Join(err, fmt.Errorf("lookup digests were not moved, because those of the legal holds could not be computed: %w", failed))
+				return errors.Join(err,
+					fmt.Errorf("lookup digests were not moved, because those of the legal holds could not be computed: %w", failed))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "Lookup digests of %s moved to platform key %s\n", counted(int64(holds), "legal hold"), to)
+			fmt.Fprintf(c.OutOrStdout(), "Lookup digests of %s moved to platform key %s\n", counted(int64(holds), "legal hold"),
+				to)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
 			failed = errors.Join(failed, k.auditAction(c.Context(), "keys.reseal", map[string]any{
 				"secrets":        moved,

@@ -55,7 +55,8 @@ set.`,
 			if err := k.expire(c.Context(), versions, before); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "Deleted all key versions before v%d. Leads in older backups can no longer be decrypted.\n", before)
+			fmt.Fprintf(c.OutOrStdout(),
+				"Deleted all key versions before v%d. Leads in older backups can no longer be decrypted.\n", before)
 			return nil
 		})
 	}
@@ -104,7 +105,8 @@ func (k *keyServices) checkUnused(ctx context.Context, before int) error {
 		}
 	}
 	if len(needed) > 0 {
-		return errors.New("nothing was deleted, because leads in the database still need the versions " + strings.Join(needed, ", ") + ". Run `pingpost keys rewrap` first")
+		return errors.New("nothing was deleted, because leads in the database still need the versions " +
+			strings.Join(needed, ", ") + ". Run `pingpost keys rewrap` first")
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ nodes write with another key.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return withKeys(c, flags, devvault.Serve, func(k *keyServices) error { return k.introduce(c.Context(), c.OutOrStdout()) })
+		return withKeys(c, flags, devvault.Serve,
+			func(k *keyServices) error { return k.introduce(c.Context(), c.OutOrStdout()) })
 	}
 	return c
 }

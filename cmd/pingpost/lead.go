@@ -62,7 +62,10 @@ type leadEventView struct {
 }
 
 func leadShow() *cobra.Command {
-	c := &cobra.Command{Use: "show LEAD", Short: "Show a lead, without personal data", Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_")}
+	c := &cobra.Command{
+		Use: "show LEAD", Short: "Show a lead, without personal data",
+		Args: exactly(1, "the leadId, which starts with ld_, or the transactionId, which starts with tx_"),
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -84,7 +87,8 @@ func leadShow() *cobra.Command {
 					return err
 				}
 				v.hideErasable()
-				fmt.Fprintln(c.ErrOrStderr(), "Some values are hidden, because some of them should have been erased.", reason.Message)
+				fmt.Fprintln(c.ErrOrStderr(), "Some values are hidden, because some of them should have been erased.",
+					reason.Message)
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), v)
@@ -129,7 +133,8 @@ func (v leadView) print(w io.Writer) error {
 		state += ", sandbox"
 	}
 	rows := [][]any{
-		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"status", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"reference", v.Reference}, {"subId", v.SubID}, {"industry", v.Industry},
+		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"status", state}, {"partner", v.Partner},
+		{"partnerId", v.PartnerID}, {"reference", v.Reference}, {"subId", v.SubID}, {"industry", v.Industry},
 		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
 		{"key", v.keyText()},
 	}
@@ -222,7 +227,8 @@ Afterwards it names the partner that must be notified.`,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	reason := c.Flags().String("reason", "", "the `REASON`: "+list(erasure.Reasons))
-	note := c.Flags().String("note", "", "a note about the reason, which must not identify the consumer; required for the reason other")
+	note := c.Flags().String("note", "",
+		"a note about the reason, which must not identify the consumer; required for the reason other")
 	yes := yesFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
@@ -251,7 +257,8 @@ Afterwards it names the partner that must be notified.`,
 			}
 			v := viewReceipt(r)
 			if erasure.MustNotify(r.Reason, l.PartnerID) {
-				fmt.Fprintf(c.ErrOrStderr(), "Notify the partner %s of the erasure: %s has its own copy of this lead.\n", id.Format(id.Partner, l.PartnerID), l.PartnerName)
+				fmt.Fprintf(c.ErrOrStderr(), "Notify the partner %s of the erasure: %s has its own copy of this lead.\n",
+					id.Format(id.Partner, l.PartnerID), l.PartnerName)
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), v)

@@ -46,7 +46,8 @@ func partnerCreate() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the partner's name (default: the slug)")
 	legal := c.Flags().String("legal-name", "", "the partner's legal name, used for payouts")
-	mode := c.Flags().String("signing", "default", "signing mode: required, report_only, off, or default (the platform's mode)")
+	mode := c.Flags().String("signing", "default",
+		"signing mode: required, report_only, off, or default (the platform's mode)")
 	only := c.Flags().Bool("own-url-only", false, "do not recognise the partner by its secret on the shared base URL")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *name == "" {

@@ -33,7 +33,8 @@ type termFlags struct{ by, country string }
 func newTermFlags(c *cobra.Command) *termFlags {
 	f := &termFlags{}
 	c.Flags().StringVar(&f.by, "by", "email", "find the person by `WHAT`: email or phone")
-	c.Flags().StringVar(&f.country, "country", "", "the two-letter `COUNTRY` of a phone number that does not start with +, such as GB (UK is read as GB, and EL as GR)")
+	c.Flags().StringVar(&f.country, "country", "",
+		"the two-letter `COUNTRY` of a phone number that does not start with +, such as GB (UK is read as GB, and EL as GR)")
 	return f
 }
 
@@ -111,11 +112,16 @@ func newRequestFlags(c *cobra.Command) *requestFlags {
 	f := &requestFlags{termFlags: newTermFlags(c)}
 	c.Flags().StringVar(&f.identity, "identity", "", "how the consumer's identity was checked, `HOW`: "+
 		list(requests.IdentityChecks))
-	c.Flags().StringVar(&f.note, "note", "", "a note about the check, which must not identify the consumer; required if --identity is other")
-	c.Flags().StringVar(&f.reference, "reference", "", "a reference, such as a case number, which must not identify the consumer")
-	c.Flags().StringVar(&f.law, "law", "", "the `LAW` that applies: "+list(requests.Laws)+" (default: the setting privacy.law)")
-	c.Flags().BoolVar(&f.differing, "include-differing", false, "continue even if leads have different email addresses and phone numbers")
-	c.Flags().StringVar(&f.received, "received", "", "the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
+	c.Flags().StringVar(&f.note, "note", "",
+		"a note about the check, which must not identify the consumer; required if --identity is other")
+	c.Flags().StringVar(&f.reference, "reference", "",
+		"a reference, such as a case number, which must not identify the consumer")
+	c.Flags().StringVar(&f.law, "law", "",
+		"the `LAW` that applies: "+list(requests.Laws)+" (default: the setting privacy.law)")
+	c.Flags().BoolVar(&f.differing, "include-differing", false,
+		"continue even if leads have different email addresses and phone numbers")
+	c.Flags().StringVar(&f.received, "received", "",
+		"the `DAY` on which the request was received, such as 2026-01-31 (default: today, UTC)")
 	return f
 }
 
@@ -256,12 +262,15 @@ func personExport() *cobra.Command {
 			}
 			written = true
 			if !s.NamesController() {
-				fmt.Fprintln(c.ErrOrStderr(), "The export does not name the company that is responsible for the data. Set privacy.controller.")
+				fmt.Fprintln(c.ErrOrStderr(),
+					"The export does not name the company that is responsible for the data. Set privacy.controller.")
 			}
 			if !s.NamesRecipients() {
-				fmt.Fprintln(c.ErrOrStderr(), "The export describes the recipients of the data, but does not name them. Set privacy.recipients.")
+				fmt.Fprintln(c.ErrOrStderr(),
+					"The export describes the recipients of the data, but does not name them. Set privacy.recipients.")
 			}
-			return requestView{Request: requests.ID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase}, exported.Passphrase + "\n", nil
+			return requestView{Request: requests.ID(r.ID), Leads: r.Leads, Passphrase: exported.Passphrase},
+				exported.Passphrase + "\n", nil
 		}, *asJSON)
 	}
 	return c
@@ -320,7 +329,8 @@ func personErase() *cobra.Command {
 				text += fmt.Sprintf("The nodes erase %s more in the background.\n", counted(int64(pending), "lead"))
 			}
 			if v.Held > 0 {
-				text += fmt.Sprintf("Not erased: %s under a legal hold. The privacy request stays open.\n", counted(int64(v.Held), "lead"))
+				text += fmt.Sprintf("Not erased: %s under a legal hold. The privacy request stays open.\n",
+					counted(int64(v.Held), "lead"))
 			}
 			notices, err := s.Notices(c.Context(), r.ID)
 			if err != nil {

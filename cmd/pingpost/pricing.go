@@ -67,7 +67,9 @@ func (f *cardFlags) check(c *cobra.Command) error {
 
 // compile reads and compiles the selected version or draft. The result name is a title for this version
 // or draft.
-func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.ExaminedCard, err error) {
+func (f *cardFlags) compile(
+	ctx context.Context, s *ratecard.Service,
+) (name string, compiled *ratecard.ExaminedCard, err error) {
 	if f.draft == "" {
 		return compileVersion(ctx, s, f.version)
 	}
@@ -80,7 +82,9 @@ func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name stri
 }
 
 // compileVersion reads and compiles version n, or the current version if n is 0.
-func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name string, compiled *ratecard.ExaminedCard, err error) {
+func compileVersion(
+	ctx context.Context, s *ratecard.Service, n int,
+) (name string, compiled *ratecard.ExaminedCard, err error) {
 	card, err := s.Current(ctx)
 	if n != 0 {
 		card, err = s.Version(ctx, n)
@@ -173,7 +177,9 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 
 // importCard saves the rules in the draft that the parameter ref identifies. If ref is empty, importCard
 // saves them in a new draft. It returns a message that ends with the command to run next.
-func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
+func importCard(
+	ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card,
+) (string, error) {
 	if ref == "" {
 		created, err := s.CreateDraftWithCard(ctx, title, what, card)
 		if ratecard.IsNoChange(err) {

@@ -101,7 +101,9 @@ func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 
 // setInDraft changes a base price in the draft that the parameter ref identifies. If ref is empty, it
 // uses the only open draft. If no draft is open, it creates one.
-func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
+func setInDraft(
+	ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange,
+) (models.RateCard, error) {
 	d, err := draftFor(ctx, s, ref)
 	if errors.Is(err, errNoDrafts) {
 		return s.CreateDraftWithBases(ctx, "", what, []ratecard.BaseChange{change})

@@ -56,7 +56,8 @@ command is a dry run and saves neither the result nor the file.`,
 		{&f.file, "file", "the CSV `FILE`; - reads standard input"},
 		{&f.lead, "lead-id", "the column `COL` with the lead IDs"},
 		{&f.amount, "amount", "the column `COL` with the amounts"},
-		{&f.currency, "currency", "`COL|GBP`: the column COL with the currencies, or one currency for all amounts, such as GBP"},
+		{&f.currency, "currency",
+			"`COL|GBP`: the column COL with the currencies, or one currency for all amounts, such as GBP"},
 		{&f.date, "date", "the column `COL` with the dates, used to detect --from and --to"},
 		{&f.decimal, "decimal", "the decimal `MARK` of the amounts: dot or comma"},
 		{&f.dates, "dates", "the `FORMAT` of the dates: ymd, dmy or mdy"},
@@ -165,7 +166,9 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 
 // sameFile describes earlier reconciliations of the same file. If one of them was saved, and --save
 // is set without --again, it returns an error.
-func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
+func (f *reconcileFlags) sameFile(
+	ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation,
+) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
 	var text strings.Builder
 	for _, other := range same {

@@ -53,7 +53,10 @@ func printPlan(w io.Writer, p retention.Plan) error {
 		if v.OldestLead != nil {
 			oldest = v.OldestLead.Format(time.RFC3339)
 		}
-		rows = append(rows, []any{v.Category, cmp.Or(v.Country, "other"), daysText(v.ConfiguredDays), daysText(v.EffectiveDays), oldest, v.LeadsToErase})
+		rows = append(rows, []any{
+			v.Category, cmp.Or(v.Country, "other"), daysText(v.ConfiguredDays), daysText(v.EffectiveDays), oldest,
+			v.LeadsToErase,
+		})
 	}
 	return printTable(w, "category\tcountry\tconfigured\tin effect\toldest lead\tleads to erase", rows)
 }
@@ -87,7 +90,8 @@ data. The command changes nothing. A lead under a legal hold is counted, but not
 			if err := printPlan(c.OutOrStdout(), p); err != nil || p.Applied() {
 				return err
 			}
-			fmt.Fprintln(c.OutOrStdout(), "\nThe configured periods are not all in effect. To put them into effect, run: pingpost retention run --yes")
+			fmt.Fprintln(c.OutOrStdout(),
+				"\nThe configured periods are not all in effect. To put them into effect, run: pingpost retention run --yes")
 			fmt.Fprintln(c.OutOrStdout(), nodesNeedPeriods)
 			return nil
 		})

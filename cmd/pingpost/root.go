@@ -100,7 +100,8 @@ type usageError struct{ error }
 func newRoot(unhook func()) *cobra.Command {
 	root := group("pingpost", "Platform on which partners sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
-		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), retentionCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
+		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), retentionCommand(),
+		pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
 		auditCommand(), configCommand(), idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // otherwise cobra reports an unknown command as a failure, not a usage error
@@ -138,7 +139,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	if names := c.SuggestionsFor(name); len(names) > 0 {
 		similar = fmt.Sprintf("Did you mean `%s %s`? ", c.CommandPath(), strings.Join(names, "` or `"+c.CommandPath()+" "))
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q. %sRun `%s --help` for a list", name, c.CommandPath(), similar, c.CommandPath())}
+	return usageError{fmt.Errorf("unknown command %q for %q. %sRun `%s --help` for a list", name, c.CommandPath(), similar,
+		c.CommandPath())}
 }
 
 func jsonFlag(c *cobra.Command) *bool {

@@ -166,7 +166,8 @@ func secretExpire() *cobra.Command {
 	}
 	flags := newDBFlags(c)
 	in := overlap{max: partners.MaxExtension, unset: true}
-	c.Flags().Var(&in, "in", "how long the secret stays valid: a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
+	c.Flags().Var(&in, "in",
+		"how long the secret stays valid: a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case in.unset:

@@ -14,7 +14,9 @@ import (
 )
 
 // allowed lists the environment variables that start with PINGPOST_ but are not settings.
-var allowed = []string{"PINGPOST_CONFIG", "PINGPOST_DATA_DIR", "PINGPOST_POSTGRES_BIN", "PINGPOST_VAULT_BIN", "PINGPOST_SECRET"}
+var allowed = []string{
+	"PINGPOST_CONFIG", "PINGPOST_DATA_DIR", "PINGPOST_POSTGRES_BIN", "PINGPOST_VAULT_BIN", "PINGPOST_SECRET",
+}
 
 // source returns a configuration source: the file from --config or PINGPOST_CONFIG, and
 // the environment.
@@ -32,7 +34,8 @@ func configFlag(c *cobra.Command) *string {
 }
 
 func configVar(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "config", "", "the YAML `FILE` that contains the settings (default $PINGPOST_CONFIG, or no file)")
+	c.Flags().StringVar(file, "config", "",
+		"the YAML `FILE` that contains the settings (default $PINGPOST_CONFIG, or no file)")
 }
 
 func serveCommand(unhook func()) *cobra.Command {

@@ -29,7 +29,8 @@ func signCommand() *cobra.Command {
 	}
 	url := c.Flags().String("url", "", "send the signed post to this URL")
 	timestamp := c.Flags().Int64("timestamp", 0, "the timestamp to sign with, in Unix seconds (default: now)")
-	ahead := c.Flags().Duration("clock-offset", 0, "the `DURATION` by which the service's clock runs ahead of this machine's")
+	ahead := c.Flags().Duration("clock-offset", 0,
+		"the `DURATION` by which the service's clock runs ahead of this machine's")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		secret := os.Getenv("PINGPOST_SECRET")
 		if secret == "" {

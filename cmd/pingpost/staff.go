@@ -80,7 +80,8 @@ func staffCreate() *cobra.Command {
 	name := c.Flags().String("name", "", "the user's name (default: the part of the email address before the @)")
 	roles := c.Flags().StringSlice("role", nil,
 		"administrator, account_manager, pricing_manager, finance, privacy or auditor; add @SLUG to limit the role to one partner")
-	fromStdin := c.Flags().Bool("password-stdin", false, "read the password from standard input instead of printing an invitation")
+	fromStdin := c.Flags().Bool("password-stdin", false,
+		"read the password from standard input instead of printing an invitation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(*roles) == 0 {
 			return usageError{errors.New("at least one --role is required: administrator, account_manager, pricing_manager, finance, privacy or auditor")}
@@ -100,7 +101,8 @@ func staffCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			invited, err := p.staff.Invite(c.Context(), audit.Operator, staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
+			invited, err := p.staff.Invite(c.Context(), audit.Operator,
+				staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
 			if err != nil {
 				return err
 			}
@@ -146,7 +148,9 @@ func readLine(in io.Reader, what string) (string, error) {
 }
 
 // roles parses roles in the form ROLE or ROLE@SLUG.
-func (p staffServices) roles(ctx context.Context, texts []string) (out []models.StaffRole, slugs map[uuid.UUID]string, err error) {
+func (p staffServices) roles(
+	ctx context.Context, texts []string,
+) (out []models.StaffRole, slugs map[uuid.UUID]string, err error) {
 	slugs = map[uuid.UUID]string{}
 	for _, text := range texts {
 		role, slug, scoped := strings.Cut(strings.TrimSpace(text), "@")

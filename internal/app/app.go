@@ -108,7 +108,9 @@ type App struct {
 // Start builds a node and returns as soon as it serves requests. The messages of its errors tell
 // operators what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
-	a := &App{cfg: o.Config, version: o.Version, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 5)}
+	a := &App{
+		cfg: o.Config, version: o.Version, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 5),
+	}
 	a.wrappingKeys.last.Store(&wrappingKeysState{own: stateUnknown})
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
 	if o.Listeners == nil {
@@ -367,7 +369,8 @@ func (a *App) run(ctx context.Context) {
 			}
 		})
 	}
-	a.log.Info("started", "version", a.version, "node", a.cfg.Node.Name, "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
+	a.log.Info("started", "version", a.version, "node", a.cfg.Node.Name, "api", a.APIAddr(), "admin", a.AdminAddr(), "ops",
+		a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
 // servers returns the servers that the node runs. The servers for health checks and profiles are the last

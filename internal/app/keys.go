@@ -204,7 +204,8 @@ func (s wrappingKeysState) warning() string {
 	if len(s.missing) == 0 {
 		return ""
 	}
-	return "some leads use keys that are not configured: " + firstFew(s.missing) + "; run `pingpost keys status` to count the leads"
+	return "some leads use keys that are not configured: " + firstFew(s.missing) +
+		"; run `pingpost keys status` to count the leads"
 }
 
 func (a *App) missingKeys(uses []leads.KeyUse) (missing []string) {
@@ -310,7 +311,8 @@ func (m poolMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	emit("pingpost_data_keys_ready", "Unused data keys in the pool.", prometheus.GaugeValue, float64(s.Ready))
 	emit("pingpost_data_keys_taken_total", "Data keys used by posts.", prometheus.CounterValue, float64(s.Taken))
-	emit("pingpost_data_keys_waited_total", "Posts that waited because the pool was empty.", prometheus.CounterValue, float64(s.Waited))
+	emit("pingpost_data_keys_waited_total", "Posts that waited because the pool was empty.", prometheus.CounterValue,
+		float64(s.Waited))
 	emit("pingpost_data_keys_expired_total", "Unused data keys dropped because they were too old or were replaced.", prometheus.CounterValue,
 		float64(s.Expired))
 	emit("pingpost_data_keys_purged_total", "Unused data keys dropped because the key version changed.", prometheus.CounterValue,

@@ -116,7 +116,8 @@ func (a *App) analyzePartitions(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if _, err := a.db.AnalyzePartitions(bounded); err != nil && ctx.Err() == nil {
-		a.log.Warn("collecting statistics about partitioned tables failed, retrying in an hour", "error", postgres.Translate(err))
+		a.log.Warn("collecting statistics about partitioned tables failed, retrying in an hour", "error",
+			postgres.Translate(err))
 	}
 }
 
@@ -134,7 +135,8 @@ func (a *App) checkLeads(ctx context.Context) {
 		}
 		if len(found) > 0 {
 			a.incomplete.Add(int64(len(found)))
-			a.log.Error("leads have missing rows; compare them with a backup", "leads", len(found), "first", id.Format(id.Lead, found[0]))
+			a.log.Error("leads have missing rows; compare them with a backup", "leads", len(found), "first",
+				id.Format(id.Lead, found[0]))
 		}
 	}
 }

@@ -36,7 +36,8 @@ func (a *App) registerMetrics() {
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	count("pingpost_leads_incomplete_total", "Leads that this node found to have missing rows.", nil,
 		func() float64 { return float64(a.incomplete.Load()) })
-	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
+	gauge("pingpost_pings_queued", "Pings waiting to be recorded.",
+		func() float64 { return float64(a.recorder.Stats().Queued) })
 	count("pingpost_traffic_dropped_total", "Counts and log entries of requests that were dropped because too many were waiting in memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,

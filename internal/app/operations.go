@@ -109,7 +109,8 @@ func (a *App) pingChecks() map[string]string {
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
-	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK
+	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(),
+		stateOK, stateOK
 	states["partitions"] = *a.readiness.partitions.Load()
 	if a.api != nil { // otherwise the node stores no leads
 		states["key_wrapper"], states["wrapping_key"], states["storing"] = a.keys.state(), stateUnknown, stateOK

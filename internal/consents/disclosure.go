@@ -153,7 +153,9 @@ type DisclosureLead struct {
 
 // DisclosureLeads returns at most limit leads in the scope that use a text, newest first. There are none if the
 // text is standard.
-func (s *Service) DisclosureLeads(ctx context.Context, sc scope.Scope, d Disclosure, limit int) (all []DisclosureLead, err error) {
+func (s *Service) DisclosureLeads(
+	ctx context.Context, sc scope.Scope, d Disclosure, limit int,
+) (all []DisclosureLead, err error) {
 	if d.Standard {
 		return nil, nil
 	}
@@ -180,9 +182,11 @@ func (r Replacement) Check() (Replacement, error) {
 	case strings.TrimSpace(r.Text) == "":
 		return r, apperr.InvalidField("text", apperr.Required, "Enter the new text.")
 	case utf8.RuneCountInString(r.Text) > payload.MaxDisclosureText:
-		return r, apperr.InvalidField("text", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", payload.MaxDisclosureText))
+		return r,
+			apperr.InvalidField("text", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", payload.MaxDisclosureText))
 	case !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0):
-		return r, apperr.InvalidField("text", apperr.InvalidValue, "This text contains a character that cannot be stored. Type it again.")
+		return r, apperr.InvalidField("text", apperr.InvalidValue,
+			"This text contains a character that cannot be stored. Type it again.")
 	}
 	var err error
 	if r.Note, err = plaintext.CheckNote(r.Note); err == nil && r.Note == "" {
@@ -227,7 +231,9 @@ func (s *Service) Replace(ctx context.Context, sc scope.Scope, r Replacement) er
 			return err
 		}
 		now := s.clock.Now()
-		columns := map[string]any{"text": r.Text, "replaced_at": now, "replaced_by": s.by.Name, "replaced_by_id": s.by.StaffID()}
+		columns := map[string]any{
+			"text": r.Text, "replaced_at": now, "replaced_by": s.by.Name, "replaced_by_id": s.by.StaffID(),
+		}
 		if err := tx.Model(&models.Disclosure{ID: d.ID}).Updates(columns).Error; err != nil {
 			return err
 		}

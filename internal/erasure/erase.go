@@ -109,7 +109,8 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e NewErasure) (r Re
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var lead models.Lead
-		q := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Select("partner_id", "state").Where("id = ?", e.Lead).Limit(1).Find(&lead)
+		q := tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Select("partner_id", "state").Where("id = ?", e.Lead).
+			Limit(1).Find(&lead)
 		switch {
 		case q.Error != nil:
 			return q.Error
@@ -261,7 +262,8 @@ func (s *Service) ReceiptsFor(ctx context.Context, erased []models.Erasure) (all
 	bySequence := func(a, b models.Erasure) int { return cmp.Compare(a.Sequence, b.Sequence) }
 	first, last := slices.MinFunc(erased, bySequence), slices.MaxFunc(erased, bySequence)
 	var entries []models.ErasureEntry
-	err = s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence BETWEEN ? AND ?", first.Sequence, last.Sequence).Find(&entries).Error
+	err = s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence BETWEEN ? AND ?", first.Sequence, last.Sequence).
+		Find(&entries).Error
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

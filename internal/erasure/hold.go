@@ -200,7 +200,9 @@ func (s *Service) ActiveHold(ctx context.Context, sc scope.Scope, hold uuid.UUID
 
 // Holds returns a page of legal holds, newest first. It starts after the hold with the id after, or ends
 // before the one with the id before.
-func (s *Service) Holds(ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int) (page []models.LegalHold, newer, older bool, err error) {
+func (s *Service) Holds(
+	ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int,
+) (page []models.LegalHold, newer, older bool, err error) {
 	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
@@ -300,7 +302,8 @@ func (s *Service) unresealedHolds(tx *gorm.DB) (all []models.LegalHold, err erro
 	q := tx.Where("released_at IS NULL AND person")
 	lacking := tx.Where("false")
 	for _, key := range s.platform.IDs() {
-		lacking = lacking.Or("NOT EXISTS (SELECT FROM unnest(email_digests || phone_digests) d WHERE substring(d FOR 4) = ?)", key[:])
+		lacking = lacking.Or("NOT EXISTS (SELECT FROM unnest(email_digests || phone_digests) d WHERE substring(d FOR 4) = ?)",
+			key[:])
 	}
 	err = q.Where(lacking).Order("id").Find(&all).Error
 	return all, err

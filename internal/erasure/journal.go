@@ -158,7 +158,8 @@ func (s *Service) checkFirstKey(ctx context.Context, first ed25519.PublicKey) er
 		if configured == journal.Fingerprint(first) {
 			return nil
 		}
-		return inFile(errJournalKey, 1, errors.New("the journal begins with another key than privacy.erasure_journal_fingerprint"))
+		return inFile(errJournalKey, 1,
+			errors.New("the journal begins with another key than privacy.erasure_journal_fingerprint"))
 	}
 	var e models.ErasureEntry
 	if err := s.db.Gorm.WithContext(ctx).Select("key").Where("sequence = 1").Limit(1).Find(&e).Error; err != nil {
@@ -178,7 +179,8 @@ func (s *Service) checkFirstKey(ctx context.Context, first ed25519.PublicKey) er
 func (s *Service) signer(last journal.Head) (ed25519.PrivateKey, error) {
 	for _, key := range s.platform.JournalKeys() {
 		public := publicKey(key)
-		first := last.Sequence == 0 && (s.settings.JournalFingerprint == "" || s.settings.JournalFingerprint == journal.Fingerprint(public))
+		first := last.Sequence == 0 && (s.settings.JournalFingerprint == "" ||
+			s.settings.JournalFingerprint == journal.Fingerprint(public))
 		if first || public.Equal(last.Key) {
 			return key, nil
 		}
@@ -353,7 +355,8 @@ func (s *Service) Finish(ctx context.Context) error {
 	var failed error
 	for after := int64(0); ; {
 		var next models.ErasureEntry
-		q := s.db.Gorm.WithContext(ctx).Where("erased_at IS NULL AND sequence > ?", after).Order("sequence").Limit(1).Find(&next)
+		q := s.db.Gorm.WithContext(ctx).Where("erased_at IS NULL AND sequence > ?", after).Order("sequence").Limit(1).
+			Find(&next)
 		if q.Error != nil || q.RowsAffected == 0 {
 			return errors.Join(failed, postgres.Translate(q.Error))
 		}

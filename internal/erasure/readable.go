@@ -40,7 +40,8 @@ func (s *Service) CheckReadable(ctx context.Context) error {
 	if valid {
 		return err
 	}
-	checked := s.readable.checks.DoChan("", func() (any, error) { return nil, s.checkReadable(context.WithoutCancel(ctx)) })
+	checked := s.readable.checks.DoChan("",
+		func() (any, error) { return nil, s.checkReadable(context.WithoutCancel(ctx)) })
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,8 @@ func (s *Service) Verify(ctx context.Context) (v Verified, err error) {
 		head, v.Head = next, next.Hash.String()
 		var same int64
 		err = s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).
-			Where("sequence = ? AND hash = ? AND key = ? AND body = ?", head.Sequence, head.Hash[:], []byte(head.Key), text).Count(&same).Error
+			Where("sequence = ? AND hash = ? AND key = ? AND body = ?", head.Sequence, head.Hash[:], []byte(head.Key), text).
+			Count(&same).Error
 		if err != nil {
 			return v, postgres.Translate(err)
 		}

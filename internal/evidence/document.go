@@ -33,7 +33,9 @@ const (
 const signatureScheme = "HMAC-SHA256"
 
 // document reads the facts about a lead.
-func (s *Service) document(ctx context.Context, sc scope.Scope, r Request, l leads.Details) (d pack.Document, err error) {
+func (s *Service) document(
+	ctx context.Context, sc scope.Scope, r Request, l leads.Details,
+) (d pack.Document, err error) {
 	d = pack.Document{
 		Platform: s.URL, CreatedAt: s.Clock.Now().UTC().Truncate(time.Microsecond), CreatedBy: s.by.Name,
 		Lead: pack.Lead{
@@ -192,7 +194,9 @@ func (s *Service) addContact(ctx context.Context, sc scope.Scope, d *pack.Docume
 }
 
 // addReturns adds the returns of the lead, without their notes, and returns their ids.
-func (s *Service) addReturns(ctx context.Context, sc scope.Scope, d *pack.Document, r Request) (ids []string, err error) {
+func (s *Service) addReturns(
+	ctx context.Context, sc scope.Scope, d *pack.Document, r Request,
+) (ids []string, err error) {
 	rows, err := s.Payouts.ReturnsOf(ctx, sc, r.Lead)
 	if err != nil {
 		return nil, err
@@ -227,7 +231,8 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 	d.Ledger = &pack.Ledger{Complete: !older, Entries: []pack.Entry{}}
 	for _, e := range rows {
 		d.Ledger.Entries = append(d.Ledger.Entries, pack.Entry{
-			ID: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Reference: e.Reference, Amount: amount(r, e.AmountMinor, e.Currency),
+			ID: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Reference: e.Reference, Amount: amount(r, e.AmountMinor,
+				e.Currency),
 		})
 	}
 	return nil

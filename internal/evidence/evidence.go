@@ -105,7 +105,9 @@ func (s *Service) Create(ctx context.Context, sc scope.Scope, r Request) ([]byte
 
 // record adds the audit event, unless there is a later erasure of the lead than the given one, which can be
 // nil.
-func (s *Service) record(ctx context.Context, known *pack.Erasure, lead models.Lead, at time.Time, after map[string]any) error {
+func (s *Service) record(
+	ctx context.Context, known *pack.Erasure, lead models.Lead, at time.Time, after map[string]any,
+) error {
 	return s.DB.Transaction(ctx, func(tx *gorm.DB) error {
 		var row models.Lead
 		// An erasure waits until the pack is recorded.

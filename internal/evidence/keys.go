@@ -33,7 +33,8 @@ var errSealed = apperr.New(apperr.Unavailable, "evidence_key",
 var (
 	errNoKey = apperr.New(apperr.Unavailable, "no_evidence_key",
 		"There is no key that signs evidence packs yet. A node creates it when it starts. Try again in a minute.")
-	errUnknownKey = apperr.New(apperr.NotFound, "evidence_key", "There is no evidence key with this ID. The published keys contain the IDs of all keys.")
+	errUnknownKey = apperr.New(apperr.NotFound, "evidence_key",
+		"There is no evidence key with this ID. The published keys contain the IDs of all keys.")
 	errRevokeTime = apperr.New(apperr.Invalid, "revocation_time",
 		"The time cannot be in the future, and it cannot be later than an earlier revocation of the same key.")
 )
@@ -130,7 +131,8 @@ func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.Ev
 	if err := tx.Omit("retired_at", "revoked_at").Create(&row).Error; err != nil {
 		return row, err
 	}
-	return row, audit.Write(tx, row.CreatedAt, by, audit.Event{Action: action, Kind: "platform", After: map[string]any{"key": row.ID}})
+	return row, audit.Write(tx, row.CreatedAt, by,
+		audit.Event{Action: action, Kind: "platform", After: map[string]any{"key": row.ID}})
 }
 
 // Rotate creates a new key and retires the active one, whose private key is deleted. It returns the id of
@@ -144,7 +146,8 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor) (kid string, err erro
 }
 
 func (k *Keys) rotate(tx *gorm.DB, by audit.Actor) (kid string, err error) {
-	retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
+	retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").
+		Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
 	if retire.Error != nil {
 		return "", retire.Error
 	}
@@ -183,7 +186,9 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since tim
 		if err := tx.Model(&models.EvidenceKey{}).Where("id = ?", kid).Update("revoked_at", since).Error; err != nil {
 			return err
 		}
-		e := audit.Event{Action: "evidence.revoke_key", Kind: "platform", After: map[string]any{"key": kid, "revoked_at": since}}
+		e := audit.Event{
+			Action: "evidence.revoke_key", Kind: "platform", After: map[string]any{"key": kid, "revoked_at": since},
+		}
 		if row.RevokedAt != nil {
 			e.Before = map[string]any{"revoked_at": row.RevokedAt.UTC()}
 		}
@@ -218,7 +223,8 @@ func (k *Keys) Reseal(ctx context.Context) (moved bool, err error) {
 			return errSealed.WithCause(err)
 		}
 		defer clear(seed)
-		res := tx.Model(&models.EvidenceKey{}).Where("id = ?", row.ID).Update("sealed", k.keys.Seal(keyring.EvidenceKey, []byte(row.ID), seed))
+		res := tx.Model(&models.EvidenceKey{}).Where("id = ?", row.ID).
+			Update("sealed", k.keys.Seal(keyring.EvidenceKey, []byte(row.ID), seed))
 		moved = res.RowsAffected > 0
 		return res.Error
 	})

@@ -54,7 +54,9 @@ type Recorder struct {
 }
 
 // NewRecorder returns a Recorder. It writes only while its method Run is running.
-func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partitions func(context.Context) error) *Recorder {
+func NewRecorder(
+	pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partitions func(context.Context) error,
+) *Recorder {
 	return &Recorder{pool: pool, log: log, dailyBytes: dailyBytes, partitions: partitions, wake: make(chan struct{}, 1)}
 }
 

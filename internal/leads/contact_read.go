@@ -61,7 +61,9 @@ func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, key
 // result. The caller must first record the reason for reading them.
 //
 // Errors: Unavailable if the keys cannot be used.
-func (s *Store) Contacts(ctx context.Context, sc scope.Scope, ids []uuid.UUID, keys *envelope.Wrappers) (map[uuid.UUID]OpenedContact, error) {
+func (s *Store) Contacts(
+	ctx context.Context, sc scope.Scope, ids []uuid.UUID, keys *envelope.Wrappers,
+) (map[uuid.UUID]OpenedContact, error) {
 	result := make(map[uuid.UUID]OpenedContact, len(ids))
 	rows, err := s.pool.Query(ctx, encryptedContactSQL, postgres.PlanEachTime, ids)
 	if err != nil {

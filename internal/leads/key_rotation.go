@@ -83,7 +83,8 @@ type idBatch struct{ after, end uuid.UUID }
 // run changes leads in batches, partition by partition. The function change changes one batch. It
 // returns the last id of the batch, or uuid.Nil if the batch is empty.
 func (m *KeyRotation) run(
-	ctx context.Context, done *RotationProgress, change func(context.Context, idBatch) (uuid.UUID, RotationProgress, error),
+	ctx context.Context, done *RotationProgress,
+	change func(context.Context, idBatch) (uuid.UUID, RotationProgress, error),
 ) error {
 	partitions, err := postgres.Partitions(ctx, m.Leads.pool, "lead_keys", postgres.Period{})
 	if err != nil {

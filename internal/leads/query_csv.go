@@ -17,7 +17,9 @@ import (
 // Columns lists the columns of leads.csv. The file contains nothing that an erasure deletes. The column partner
 // contains the partner's slug, and partner_id the identifier that the partner sends as partnerId. Prices are in
 // major units, and times in UTC.
-var Columns = []string{"lead_id", "received_at", "partner", "partner_id", "industry", "country", "price", "currency", "states"}
+var Columns = []string{
+	"lead_id", "received_at", "partner", "partner_id", "industry", "country", "price", "currency", "states",
+}
 
 const csvBatch = 1000
 
@@ -65,7 +67,8 @@ func (r *Reader) CSV(
 				price, currency = row.Price.Decimal(), row.Price.Currency.String()
 			}
 			return out.Write([]string{
-				id.Format(id.Lead, row.ID), row.ReceivedAt.Format(time.RFC3339), row.PartnerSlug, row.Identifier, row.Industry, row.Country,
+				id.Format(id.Lead, row.ID), row.ReceivedAt.Format(time.RFC3339), row.PartnerSlug, row.Identifier, row.Industry,
+				row.Country,
 				price, currency, strings.Join(row.States(), " "),
 			})
 		})

@@ -168,7 +168,8 @@ func (r *Reader) FindPerson(ctx context.Context, p Person) (all []PersonLead, er
 	}
 	for _, part := range parts {
 		first, end := quote.IDRange(part.From, part.Until)
-		rows, err := r.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, digests.Email, digests.Phone, part.From, part.Until)
+		rows, err := r.db.Pool.Query(ctx, allOfPersonSQL, postgres.PlanEachTime, first, end, digests.Email, digests.Phone,
+			part.From, part.Until)
 		if err != nil {
 			return nil, postgres.Translate(err)
 		}
@@ -208,7 +209,8 @@ func (r *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	var chosen []Cursor
 	for _, p := range parts {
 		first, end := quote.IDRange(p.From, p.Until)
-		more, err := r.positions(ctx, personSQL(by), first, end, digests, p.From, p.Until, sc.All(), sc.IDs(), MaxFound+1-len(chosen))
+		more, err := r.positions(ctx, personSQL(by), first, end, digests, p.From, p.Until, sc.All(), sc.IDs(),
+			MaxFound+1-len(chosen))
 		if err != nil {
 			return f, err
 		}

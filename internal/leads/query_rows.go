@@ -72,7 +72,8 @@ func (r *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	for i, c := range chosen {
 		ids[i], place[c.ID] = c.ID, i
 	}
-	rows, err := r.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare), slices.MaxFunc(ids, id.Compare))
+	rows, err := r.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare),
+		slices.MaxFunc(ids, id.Compare))
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -129,11 +130,13 @@ func (w window) each(c *conditions, sel, columns string, most int) string {
 		return fmt.Sprintf("%s FROM (%s) one", sel, w.first(c, columns, most))
 	}
 	c.and("l.partner_id = s.id")
-	return fmt.Sprintf("%s FROM unnest(%s::uuid[]) s (id) CROSS JOIN LATERAL (%s) one", sel, c.arg(w.partners), w.first(c, columns, most))
+	return fmt.Sprintf("%s FROM unnest(%s::uuid[]) s (id) CROSS JOIN LATERAL (%s) one", sel, c.arg(w.partners),
+		w.first(c, columns, most))
 }
 
 func (w window) first(c *conditions, columns string, most int) string {
-	return fmt.Sprintf("SELECT %s FROM leads l WHERE %s ORDER BY l.received_at %[3]s, l.id %[3]s LIMIT %[4]d", columns, c.text(), w.order(), most)
+	return fmt.Sprintf("SELECT %s FROM leads l WHERE %s ORDER BY l.received_at %[3]s, l.id %[3]s LIMIT %[4]d", columns,
+		c.text(), w.order(), most)
 }
 
 // conditions contains a WHERE clause and its arguments. In the clause, l is the table of leads.

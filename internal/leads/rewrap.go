@@ -32,7 +32,9 @@ const rewrapSQL = `UPDATE lead_keys k SET
 
 // readBatch runs a query that selects a batch in the order of the primary key. It disables bitmap scans,
 // because Postgres might otherwise read and sort the rest of the partition for each batch.
-func readBatch[T any](ctx context.Context, pool *pgxpool.Pool, scan pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+func readBatch[T any](
+	ctx context.Context, pool *pgxpool.Pool, scan pgx.RowToFunc[T], sql string, args ...any,
+) (all []T, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = off`); err != nil {
 			return err
@@ -52,7 +54,9 @@ type wrappedKey struct {
 	Wrapped []byte
 }
 
-func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse) (last uuid.UUID, done RotationProgress, err error) {
+func (m *KeyRotation) rewrap(
+	ctx context.Context, batch idBatch, current KeyUse,
+) (last uuid.UUID, done RotationProgress, err error) {
 	all, err := readBatch(ctx, m.Leads.pool, pgx.RowToStructByPos[wrappedKey], oldKeysSQL,
 		batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
 	if err != nil || len(all) == 0 {
@@ -82,7 +86,8 @@ func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse)
 		wrappers, versions = append(wrappers, wrapper), append(versions, version)
 	}
 	last = all[len(all)-1].Lead
-	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, postgres.PlanEachTime, ids, from, to, wrappers, versions, all[0].Lead, last)
+	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, postgres.PlanEachTime, ids, from, to, wrappers, versions, all[0].Lead,
+		last)
 	if err != nil {
 		return last, RotationProgress{}, postgres.Translate(err)
 	}
@@ -105,7 +110,9 @@ type encryptedContact struct {
 	envelope      envelope.Envelope
 }
 
-func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.Keys) (last uuid.UUID, done RotationProgress, err error) {
+func (m *KeyRotation) reseal(
+	ctx context.Context, batch idBatch, keys *keyring.Keys,
+) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
 	all, err := readBatch(ctx, m.Leads.pool, func(row pgx.CollectableRow) (c encryptedContact, err error) {
 		e := &c.envelope

@@ -230,7 +230,8 @@ func newStatement(cached *cachedTexts) statement {
 		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.kind)
 	}
 	return statement{
-		sql:     fmt.Sprintf(deliverSQL, strings.Join(parameters, ", "), names("", all), names("", leads), names("", consents), names("", keys)),
+		sql: fmt.Sprintf(deliverSQL, strings.Join(parameters, ", "), names("", all), names("", leads),
+			names("", consents), names("", keys)),
 		columns: all,
 	}
 }

@@ -35,7 +35,9 @@ func (s *Store) RegisterFirstKeys(ctx context.Context, keys []envelope.WrappingK
 	return s.register(ctx, keys, true)
 }
 
-func (s *Store) register(ctx context.Context, keys []envelope.WrappingKey, first bool) (added []envelope.WrappingKey, err error) {
+func (s *Store) register(
+	ctx context.Context, keys []envelope.WrappingKey, first bool,
+) (added []envelope.WrappingKey, err error) {
 	wrappers, names := make([]string, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
 		wrappers[i], names[i] = key.Wrapper, key.Key

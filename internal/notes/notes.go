@@ -137,7 +137,8 @@ func parseNumber(key string) (any, error) { return strconv.ParseInt(key, 10, 64)
 
 var (
 	errNoNote   = apperr.New(apperr.NotFound, "note", "Not Found")
-	errRedacted = apperr.New(apperr.Conflict, "note_redacted", "This note has already been redacted. Reload the page to see when and by whom.")
+	errRedacted = apperr.New(apperr.Conflict, "note_redacted",
+		"This note has already been redacted. Reload the page to see when and by whom.")
 	errNoteHeld = apperr.New(apperr.Conflict, "legal_hold",
 		"The note was not redacted. It is about a lead under a legal hold. Release the legal hold first.")
 )

@@ -15,7 +15,8 @@ import (
 )
 
 var (
-	errNoAccount    = apperr.New(apperr.NotFound, "account", "Account not found. List the partner's accounts with `pingpost account list`.")
+	errNoAccount = apperr.New(apperr.NotFound, "account",
+		"Account not found. List the partner's accounts with `pingpost account list`.")
 	errStaleAccount = apperr.New(apperr.Conflict, "changed",
 		"Another user has changed this account since you opened it. Review the change, then try again.")
 	errSuspendedDefault = clash("default_suspended", "default",
@@ -45,13 +46,16 @@ func (c AccountChange) Check() error {
 }
 
 // FindAccount finds a partner's account by its ID, such as ac_….
-func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner models.Partner, text string) (models.Account, error) {
+func (s *Service) FindAccount(
+	ctx context.Context, sc scope.Scope, partner models.Partner, text string,
+) (models.Account, error) {
 	accountID, err := id.Parse(id.Account, text)
 	if err != nil {
 		return models.Account{}, errNoAccount
 	}
 	var out models.Account
-	err = restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").Where("id = ? AND partner_id = ?", accountID, partner.ID).Take(&out).Error
+	err = restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").Where("id = ? AND partner_id = ?", accountID, partner.ID).
+		Take(&out).Error
 	if err = postgres.Translate(err); apperr.As(err) != nil {
 		return out, errNoAccount
 	}
@@ -61,7 +65,9 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 // SetAccount changes an account. Leads for a suspended account are not stored (decision 21). While the
 // default account is suspended, pings to the partner's base URL get no price, and posts without a partnerId
 // are rejected.
-func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
+func (s *Service) SetAccount(
+	ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange,
+) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.Check(); err != nil {
 		return err

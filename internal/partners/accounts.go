@@ -34,7 +34,9 @@ func (s *Service) CreateAccount(
 	if n.Name == "" {
 		n.Name = n.Identifier
 	}
-	problems := []*apperr.Error{checkIdentifier(n.Identifier), checkLine("name", "name", n.Name), checkMode(n.Signing, models.SigningInherit)}
+	problems := []*apperr.Error{
+		checkIdentifier(n.Identifier), checkLine("name", "name", n.Name), checkMode(n.Signing, models.SigningInherit),
+	}
 	newID, now := s.newID()
 	a := models.Account{
 		ID: newID, PartnerID: partner.ID, Identifier: n.Identifier, Name: n.Name,
@@ -79,6 +81,7 @@ func (s *Service) CreateAccount(
 // Accounts returns a partner's accounts, with the default account first.
 func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
 	var out []models.Account
-	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error
+	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").
+		Find(&out).Error
 	return out, postgres.Translate(err)
 }

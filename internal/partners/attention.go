@@ -54,7 +54,8 @@ func (s *Service) MostRejected(ctx context.Context, sc scope.Scope) (most []Reje
 
 // Pending counts the partners that are waiting for approval.
 func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err error) {
-	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Where("status = ?", models.PartnerPending).Count(&n).Error
+	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).
+		Where("status = ?", models.PartnerPending).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 

@@ -59,7 +59,8 @@ func (d Details) trimmed() Details {
 
 func (d Details) check() error {
 	problems := []*apperr.Error{
-		checkName(d.Name, errNoPartnerName), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "address", d.Address),
+		checkName(d.Name, errNoPartnerName), checkLine("legal_name", "legal name", d.LegalName),
+		checkLines("address", "address", d.Address),
 		checkLine("tax_id", "tax ID", d.TaxID), checkLine("payment_terms", "payment terms", d.PaymentTerms),
 		checkLine("manager", "account manager", d.Manager), checkLines("notes", "notes", d.Notes),
 	}

@@ -60,10 +60,13 @@ SELECT ARRAY(
 
 // reachedCaps returns the partners that have reached their caps on a UTC day, and the number of
 // ledger entries that it read to find them. It reads at most limit entries.
-func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit int) (reached []uuid.UUID, entries int, err error) {
+func reachedCaps(
+	ctx context.Context, pool *pgxpool.Pool, day time.Time, limit int,
+) (reached []uuid.UUID, entries int, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
-	batch.Queue(reachedSQL, day, limit, retainedSince(day)).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
+	batch.Queue(reachedSQL, day, limit, retainedSince(day)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
 	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 

@@ -93,7 +93,8 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 	if desc {
 		direction, beyond = " DESC", "<"
 	}
-	page := db.Table("matching AS p").Joins("LEFT JOIN partner_figures f ON f.partner_id = p.id").Select("p.id, " + o.key + " AS sort_key").
+	page := db.Table("matching AS p").Joins("LEFT JOIN partner_figures f ON f.partner_id = p.id").
+		Select("p.id, " + o.key + " AS sort_key").
 		Order(o.key + direction + ", p.id" + direction).Limit(n)
 	if from != nil {
 		page = page.Where("("+o.key+", p.id) "+beyond+" (?, ?)", from.key, from.id)

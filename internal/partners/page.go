@@ -73,7 +73,8 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 		return out, nil // the database cannot contain this text, so no partner matches
 	}
 	db := s.db.Gorm.WithContext(ctx)
-	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?", models.PlatformIDs.Partner))
+	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?",
+		models.PlatformIDs.Partner))
 	by := orderOf(q.Sort)
 	before, after := by.read(q.Before), by.read(q.After)
 	var found []listRow
@@ -101,7 +102,8 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 // Managers returns the names of all account managers who have partners, as options for a filter.
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
-		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").Pluck("account_manager", &all).Error
+		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").
+		Pluck("account_manager", &all).Error
 	return all, postgres.Translate(err)
 }
 

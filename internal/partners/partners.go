@@ -75,7 +75,9 @@ func (s *Service) By(actor audit.Actor) *Service {
 }
 
 // auditChange adds an audit event to the transaction.
-func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
+func (s *Service) auditChange(
+	tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any,
+) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after,
 	})
@@ -94,7 +96,8 @@ type NewPartner struct {
 	NoSharedBaseURL       bool
 }
 
-var errNoPartner = apperr.New(apperr.NotFound, "partner", "Partner not found. List all partners with `pingpost partner list`.")
+var errNoPartner = apperr.New(apperr.NotFound, "partner",
+	"Partner not found. List all partners with `pingpost partner list`.")
 
 // Create creates a pending partner. Before the partner can sell leads, it must be approved and have
 // an account and a secret.
@@ -161,7 +164,8 @@ type Summary struct {
 // List returns all partners except the platform partner, ordered by slug.
 func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	var out []Summary
-	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.PlatformIDs.Partner)
+	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").
+		Where("partners.id <> ?", models.PlatformIDs.Partner)
 	err := q.Select(postgres.Columns[models.Partner]("partners")+`,
 		(SELECT count(*) FROM accounts a WHERE a.partner_id = partners.id) AS accounts,
 		(SELECT count(*) FROM signing_secrets x WHERE x.partner_id = partners.id AND x.state = 'active'

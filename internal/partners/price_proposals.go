@@ -50,7 +50,8 @@ var (
 		"This proposal has already been approved or withdrawn. Check the current pricing.")
 	errStaleProposal = apperr.New(apperr.Conflict, "stale_proposal",
 		"The pricing has changed since this proposal was made. Withdraw the proposal and make a new one.")
-	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Another user must approve it.")
+	errSameProposer = apperr.New(apperr.Forbidden, "same_person",
+		"You proposed this change. Another user must approve it.")
 	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal",
 		"The exclusions in this proposal cannot be read. Withdraw the proposal and make a new one.")
 )
@@ -66,7 +67,8 @@ func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").
-		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").Limit(size).Find(&all).Error
+		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").
+		Limit(size).Find(&all).Error
 	return all, postgres.Translate(err)
 }
 
@@ -122,7 +124,8 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	}).Error; err != nil {
 		return err
 	}
-	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before,
+		e.after)
 }
 
 // ApprovePrice applies a proposal. It fails if the approving user also made the proposal, or if the

@@ -163,7 +163,8 @@ var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
-		problems = append(problems, invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
+		problems = append(problems,
+			invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
 		// Atoi accepts a leading plus sign, so check for it separately.
@@ -178,7 +179,9 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 }
 
 // readExclusions parses one exclusion per line. It skips empty lines and duplicates.
-func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.PartnerExclusion, problems []*apperr.Error) {
+func readExclusions(
+	text string, tax *pricingrules.Taxonomy,
+) (list []pricingrules.PartnerExclusion, problems []*apperr.Error) {
 	report := func(kind apperr.FieldCode, message string) {
 		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}

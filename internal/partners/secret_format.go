@@ -32,7 +32,8 @@ func checkImported(plain string) *apperr.Error {
 	switch {
 	case n < minImported || n > maxImported || !utf8.ValidString(plain) || strings.TrimSpace(plain) != plain ||
 		strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return bad("secret_form", "An imported secret must have 16 to 256 printable characters and no spaces at the start or end.")
+		return bad("secret_form",
+			"An imported secret must have 16 to 256 printable characters and no spaces at the start or end.")
 	case isExample(plain):
 		return bad("secret_weak", "This secret is a published example. "+advice)
 	case repeats(plain):

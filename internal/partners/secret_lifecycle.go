@@ -59,7 +59,9 @@ func Valid(row models.SigningSecret, now time.Time) bool {
 }
 
 // LastActive reports whether the partner has no valid secret other than the given one.
-func (s *Service) LastActive(ctx context.Context, sc scope.Scope, partner models.Partner, secret uuid.UUID) (bool, error) {
+func (s *Service) LastActive(
+	ctx context.Context, sc scope.Scope, partner models.Partner, secret uuid.UUID,
+) (bool, error) {
 	rows, err := s.Secrets(ctx, sc, partner)
 	now := s.clock.Now()
 	return err == nil && !slices.ContainsFunc(rows,
@@ -74,7 +76,8 @@ func mayRotate(active *gorm.DB, expiring int64, ends time.Time) error {
 		return errOverlap
 	}
 	var recent int64
-	err := active.Session(&gorm.Session{}).Where("expires_at IS NULL AND created_at > ?", ends.Add(-minRolloutTime)).Count(&recent).Error
+	err := active.Session(&gorm.Session{}).Where("expires_at IS NULL AND created_at > ?", ends.Add(-minRolloutTime)).
+		Count(&recent).Error
 	if err == nil && recent > 0 {
 		err = errTooRecent
 	}

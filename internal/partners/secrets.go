@@ -24,7 +24,8 @@ import (
 const DefaultOverlap = 24 * time.Hour
 
 var (
-	errNoSecret   = apperr.New(apperr.NotFound, "secret", "Secret not found. List the partner's secrets with `pingpost secret list`.")
+	errNoSecret = apperr.New(apperr.NotFound, "secret",
+		"Secret not found. List the partner's secrets with `pingpost secret list`.")
 	errRevoked    = apperr.New(apperr.Conflict, "secret_revoked", "This secret has already been revoked.")
 	errForeignKey = apperr.New(apperr.Conflict, "platform_key",
 		"The platform keys configured here cannot decrypt this platform's active secrets. Set PINGPOST_PLATFORM_KEYS to the same value as on the nodes.")
@@ -32,7 +33,8 @@ var (
 		"A rotation is in progress. Wait until the older secret expires, or force the rotation.")
 	errTooRecent = apperr.New(apperr.Conflict, "overlap",
 		"This rotation would expire a secret that was created less than a minute ago. Wait a minute, or force the rotation.")
-	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap cannot be negative. Enter zero or more.")
+	errNegative = invalid("overlap", apperr.InvalidValue, "overlap",
+		"The overlap cannot be negative. Enter zero or more.")
 	errSecretKnown = clash("secret_known", "import", "This secret is already in use on the platform. Choose another one.")
 )
 
@@ -43,7 +45,9 @@ type CreatedSecret struct {
 }
 
 // CreateSecret generates an additional secret for the partner.
-func (s *Service) CreateSecret(ctx context.Context, sc scope.Scope, partner models.Partner, label string) (CreatedSecret, error) {
+func (s *Service) CreateSecret(
+	ctx context.Context, sc scope.Scope, partner models.Partner, label string,
+) (CreatedSecret, error) {
 	return s.addAlone(ctx, sc, "secret.create", partner, label, GenerateSecret())
 }
 

@@ -45,7 +45,8 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		return made, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return made, apperr.InvalidField("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
+		return made,
+			apperr.InvalidField("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
 	}
 	if !a.Amount.Currency.Valid() {
 		return made, apperr.InvalidField("currency", apperr.Required, "Choose a currency.")
@@ -126,7 +127,8 @@ func adjustedAccount(tx *gorm.DB, sc scope.Scope, a NewAdjustment) (account mode
 	case q.RowsAffected == 0 || !sc.Allows(account.PartnerID):
 		return account, apperr.InvalidField("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
 	case account.Sandbox:
-		return account, apperr.InvalidField("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
+		return account,
+			apperr.InvalidField("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
 	}
 	return account, nil
 }
@@ -134,7 +136,9 @@ func adjustedAccount(tx *gorm.DB, sc scope.Scope, a NewAdjustment) (account mode
 // adjustedLead returns the id of the lead that the adjustment is for, or nil if there is none. It
 // returns an error if the lead does not belong to the account, or if its accrual is in another
 // currency.
-func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
+func (s *Service) adjustedLead(
+	tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account,
+) (*uuid.UUID, error) {
 	if a.Lead == uuid.Nil {
 		return nil, nil
 	}

@@ -200,7 +200,8 @@ func (all *accountSums) collect(rows pgx.Rows) error {
 }
 
 func (all accountSums) args(others ...any) []any {
-	return append([]any{all.accounts, all.currencies, all.entries, all.accrued, all.returned, all.adjusted, all.paid}, others...)
+	return append([]any{all.accounts, all.currencies, all.entries, all.accrued, all.returned, all.adjusted, all.paid},
+		others...)
 }
 
 // totalsSQL is an SQL subquery for the totals of all entries. Its result can contain several rows for an

@@ -106,7 +106,9 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 // CSV writes a header row and the entries that match the filter, and returns the number of entries. Each
 // download occupies a database connection, so only a few can run at a time. If too many are running, CSV
 // returns an error. Otherwise, it calls the function begin before it writes anything.
-func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
+func (s *Service) CSV(
+	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error,
+) (rows int64, err error) {
 	return s.download(ctx, sc, f, Columns, to, begin)
 }
 
@@ -232,7 +234,8 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	}
 	err = w.Step(ctx, func(tx *gorm.DB) error { return attachFile(tx, e.ID, file.ID) })
 	if err == nil {
-		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, Columns, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
+		rows, err = s.writeCSV(ctx, want.scope(), want.Filter, Columns, file,
+			func(rows int64) { w.Progress("writing entries", rows, 0) })
 	}
 	if err == nil {
 		err = w.Step(ctx, setRows) // before the file is complete, because it can be downloaded from then on

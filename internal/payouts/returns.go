@@ -47,9 +47,11 @@ func ReturnReasonLabel(r models.ReturnReason) string {
 var (
 	errNoLead   = apperr.New(apperr.NotFound, "lead", "Not Found")
 	errNoReturn = apperr.New(apperr.NotFound, "return", "Not Found")
-	errErased   = apperr.New(apperr.Conflict, "erased", "The personal data of this lead was erased, so the lead can no longer be returned.")
-	errSandbox  = apperr.New(apperr.Conflict, "sandbox", "This is a sandbox lead. It earned nothing and cannot be returned.")
-	errDecided  = apperr.New(apperr.Conflict, "decided", "This return has already been decided. Reload the page.")
+	errErased   = apperr.New(apperr.Conflict, "erased",
+		"The personal data of this lead was erased, so the lead can no longer be returned.")
+	errSandbox = apperr.New(apperr.Conflict, "sandbox",
+		"This is a sandbox lead. It earned nothing and cannot be returned.")
+	errDecided = apperr.New(apperr.Conflict, "decided", "This return has already been decided. Reload the page.")
 )
 
 // RequestReturn requests the return of a lead. The ledger does not change until the return is accepted.
@@ -139,7 +141,8 @@ var delayErasure = clause.Locking{Strength: "SHARE"}
 // earnedBy returns a lead and its accrual, and delays the lead's erasure. It returns errNoLead if the
 // lead is not in the scope.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
-	q := tx.Clauses(delayErasure).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
+	q := tx.Clauses(delayErasure).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").
+		Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
 		return l, e, q.Error
 	}
@@ -189,7 +192,8 @@ func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	if err != nil {
 		return err
 	}
-	return s.decide(ctx, sc, ret, models.ReturnRejected, why, func(*gorm.DB, models.Return, time.Time) error { return nil })
+	return s.decide(ctx, sc, ret, models.ReturnRejected, why,
+		func(*gorm.DB, models.Return, time.Time) error { return nil })
 }
 
 func (s *Service) decide(

@@ -22,10 +22,13 @@ var (
 	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
 	errNoUser = apperr.New(apperr.Forbidden, "person", "Payout runs need a signed-in user. Start the run in the console.")
 
-	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this payout run. Another user must approve it.")
-	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "This payout run has no payments. Cancel it.")
-	errPreparing   = apperr.New(apperr.Conflict, "preparing", "This payout run is still being prepared. Cancel its job first.")
-	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This payout run is not approved yet, so it has no payments.")
+	errSameUser = apperr.New(apperr.Forbidden, "same_person",
+		"You prepared this payout run. Another user must approve it.")
+	errEmptyRun  = apperr.New(apperr.Conflict, "empty_run", "This payout run has no payments. Cancel it.")
+	errPreparing = apperr.New(apperr.Conflict, "preparing",
+		"This payout run is still being prepared. Cancel its job first.")
+	errNotApproved = apperr.New(apperr.Conflict, "not_approved",
+		"This payout run is not approved yet, so it has no payments.")
 )
 
 type transition struct {

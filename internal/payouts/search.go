@@ -37,7 +37,8 @@ func (s *Service) months(ctx context.Context, q postgres.Querier, f Filter) ([]p
 	}
 	times, err := entryTimes(ctx, q, f.Lead)
 	return slices.DeleteFunc(months, func(month postgres.Period) bool {
-		return !slices.ContainsFunc(times, func(at time.Time) bool { return !at.Before(month.From) && at.Before(month.Until) })
+		return !slices.ContainsFunc(times,
+			func(at time.Time) bool { return !at.Before(month.From) && at.Before(month.Until) })
 	}), err
 }
 
@@ -82,7 +83,8 @@ func (s *Service) monthOf(ctx context.Context, months []postgres.Period, entry i
 		err := s.db.Pool.QueryRow(ctx, `SELECT occurred_at FROM ledger_entries WHERE id = $1 AND occurred_at >= $2 AND occurred_at < $3`,
 			postgres.PlanEachTime, entry, span.From, span.Until).Scan(&at)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return slices.IndexFunc(months, func(m postgres.Period) bool { return !at.Before(m.From) && at.Before(m.Until) }), err
+			return slices.IndexFunc(months, func(m postgres.Period) bool { return !at.Before(m.From) && at.Before(m.Until) }),
+				err
 		}
 	}
 	return -1, nil

@@ -111,7 +111,9 @@ var errNoStatement = apperr.New(apperr.NotFound, "statement", "Not Found")
 // PartnerStatement returns a partner's statement in a prepared run, if the partner is in the scope.
 // The run's totals cover all partners. To users with a limited scope, show only the currency, dates
 // and reference of the run.
-func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, partner uuid.UUID) (v PartnerStatement, err error) {
+func (s *Service) PartnerStatement(
+	ctx context.Context, sc scope.Scope, run, partner uuid.UUID,
+) (v PartnerStatement, err error) {
 	if !sc.Allows(partner) {
 		return v, errNoStatement
 	}
@@ -160,7 +162,9 @@ func (s *Service) Corrections(
 
 // RunsOf returns the ids of the newest prepared runs that contain a statement for the partner. It
 // omits cancelled runs.
-func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []uuid.UUID, err error) {
+func (s *Service) RunsOf(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, size int,
+) (all []uuid.UUID, err error) {
 	if !sc.Allows(partner) {
 		return nil, errNoStatement
 	}

@@ -5,7 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
-var errPublished = apperr.New(apperr.Conflict, "published", "A published rate card cannot be changed. Create a draft and publish it.")
+var errPublished = apperr.New(apperr.Conflict, "published",
+	"A published rate card cannot be changed. Create a draft and publish it.")
 
 func constraints() postgres.Constraints {
 	return postgres.Constraints{

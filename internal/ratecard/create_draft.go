@@ -16,7 +16,9 @@ import (
 
 // CreateDraftWithBases creates a draft from the current version and changes base prices in it. If
 // no rule would change, it creates no draft and returns an error (see IsNoChange).
-func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, changes []BaseChange) (models.RateCard, error) {
+func (s *Service) CreateDraftWithBases(
+	ctx context.Context, title, what string, changes []BaseChange,
+) (models.RateCard, error) {
 	do, err := s.setBases(changes)
 	if err != nil {
 		return models.RateCard{}, err
@@ -26,7 +28,9 @@ func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, 
 
 // CreateDraftWithCard creates a draft from the current version and replaces its rules. If no rule
 // would change, it creates no draft and returns an error (see IsNoChange).
-func (s *Service) CreateDraftWithCard(ctx context.Context, title, what string, with pricingrules.Card) (models.RateCard, error) {
+func (s *Service) CreateDraftWithCard(
+	ctx context.Context, title, what string, with pricingrules.Card,
+) (models.RateCard, error) {
 	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
 		return nil

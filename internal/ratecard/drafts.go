@@ -210,7 +210,8 @@ func wrongState(card models.RateCard) error {
 // updateColumns updates columns of a rate card. It also records the user and the time, and increments
 // the row version.
 func (s *Service) updateColumns(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
-	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
+	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name,
+		gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
 	if done.Error == nil && done.RowsAffected != 1 {
 		return errors.New("rate card changed while locked")
@@ -273,7 +274,8 @@ func checkLine(name, what, text string) (string, error) {
 		return "", field("text", apperr.TooLong, name, fmt.Sprintf("The %s can have at most %d characters.", what, maxLine))
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", field("text", apperr.InvalidValue, name, fmt.Sprintf("The %s must not contain line breaks or control characters.", what))
+		return "", field("text", apperr.InvalidValue, name,
+			fmt.Sprintf("The %s must not contain line breaks or control characters.", what))
 	}
 	return text, nil
 }

@@ -44,7 +44,9 @@ func (s *Service) editLocked(
 
 // patchBy calls the function do with a copy of a draft's rules, checks the result and returns the
 // changes.
-func (s *Service) patchBy(tx *gorm.DB, row models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
+func (s *Service) patchBy(
+	tx *gorm.DB, row models.RateCard, do func(models.RateCard, *draftRules) error,
+) (patch, error) {
 	rows, err := rowsOf(tx, row.ID)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,9 @@ func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow
 	return rows
 }
 
-func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
+func (s *Service) gridRow(
+	compiled *ExaminedCard, target pricingrules.Target, category string, currency money.Currency,
+) GridRow {
 	row := GridRow{BaseRow: pricingrules.BaseRow{
 		Category: category,
 		Target:   target,

@@ -32,7 +32,8 @@ var (
 		"Another user has changed this draft since you opened it. Review the change, then try again.")
 	errNothing = apperr.New(apperr.Invalid, "nothing",
 		"There is nothing to publish. The current version already has these rules.")
-	errSame = apperr.New(apperr.Invalid, "nothing", "No draft was created, because the current version already has these rules.")
+	errSame = apperr.New(apperr.Invalid, "nothing",
+		"No draft was created, because the current version already has these rules.")
 )
 
 func field(reason string, kind apperr.FieldCode, name, message string) *apperr.Error {

@@ -23,7 +23,9 @@ const MaxAhead = 90 * 24 * time.Hour
 
 // Publish publishes a draft immediately or, if the parameter at is set, schedules the draft for that
 // time. If Policy.RequireApproval is set, Publish submits the draft for approval instead.
-func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
+func (s *Service) Publish(
+	ctx context.Context, card uuid.UUID, version int, note string, at time.Time,
+) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
 		return models.RateCard{}, err
@@ -204,7 +206,9 @@ func noteText(note string) string {
 	return strings.TrimRight(note, ".")
 }
 
-func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time) error {
+func (s *Service) publishOrSchedule(
+	tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time,
+) error {
 	if at.After(now) {
 		columns["state"], columns["effective_at"] = models.RateCardScheduled, at
 		return s.move(tx, card, "pricing.schedule", columns)

@@ -30,7 +30,9 @@ const (
 
 // RequestReplay queues a replay, which prices recent pings and leads with a draft. The parameter days
 // is the number of days to cover, including today. Earlier replays of the draft are deleted.
-func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
+func (s *Service) RequestReplay(
+	ctx context.Context, card models.RateCard, days int,
+) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
 		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))
 	}
@@ -105,7 +107,8 @@ func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, co
 	return postgres.Translate(q.Error)
 }
 
-var errTakenOver = apperr.New(apperr.Conflict, "taken_over", "The replay was requested again or taken over by another node.")
+var errTakenOver = apperr.New(apperr.Conflict, "taken_over",
+	"The replay was requested again or taken over by another node.")
 
 func (s *Service) saveProgress(ctx context.Context, r *models.RateCardReplay, done int) error {
 	now := s.clock.Now().Truncate(time.Microsecond)
@@ -116,7 +119,9 @@ func (s *Service) saveProgress(ctx context.Context, r *models.RateCardReplay, do
 	return nil
 }
 
-func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *ReplayResult) error {
+func (s *Service) endReplay(
+	ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *ReplayResult,
+) error {
 	columns := map[string]any{"state": state, "ended_at": s.clock.Now()}
 	if result != nil {
 		text, err := json.Marshal(result)

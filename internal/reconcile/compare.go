@@ -19,10 +19,12 @@ import (
 )
 
 var (
-	errStale     = apperr.New(apperr.Conflict, "stale", "This reconciliation has changed since you opened it. Reload the page.")
+	errStale = apperr.New(apperr.Conflict, "stale",
+		"This reconciliation has changed since you opened it. Reload the page.")
 	errComparing = apperr.New(apperr.Conflict, "comparing",
 		"A comparison is running. Wait until it ends, or cancel it.")
-	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation has been saved or discarded and can no longer be changed.")
+	errEnded = apperr.New(apperr.Conflict, "ended",
+		"This reconciliation has been saved or discarded and can no longer be changed.")
 	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
@@ -46,7 +48,8 @@ func (s *Service) CompareNow(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	progress func(phase string, done, total int64),
 ) error {
-	err := s.begin(ctx, sc, reconciliation, version, m, from, to, func(*gorm.DB, models.Reconciliation) error { return nil })
+	err := s.begin(ctx, sc, reconciliation, version, m, from, to,
+		func(*gorm.DB, models.Reconciliation) error { return nil })
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,9 @@ func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) err
 
 // deleteLines deletes the lines of a reconciliation in batches. For each batch, it calls the function
 // step. This function must call its argument, drop, in a database transaction.
-func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
+func (s *Service) deleteLines(
+	ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error,
+) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
 		if err != nil || !has {

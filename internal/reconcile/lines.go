@@ -128,7 +128,9 @@ func setLeadTexts(ctx context.Context, from postgres.Querier, lines []Line) erro
 }
 
 // OpenLines returns the number of unresolved lines for each finding that can be resolved.
-func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
+func (s *Service) OpenLines(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID,
+) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {
 		return nil, err

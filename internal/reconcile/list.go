@@ -71,7 +71,9 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 
 // List returns a page of reconciliations, newest first. The result newer reports whether there is a
 // previous page, and the result older reports whether there is a next one.
-func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
+func (s *Service) List(
+	ctx context.Context, sc scope.Scope, q Query,
+) (all []Reconciliation, newer, older bool, err error) {
 	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
 		db = db.Where("r.partner_id = ?", q.Partner)

@@ -37,7 +37,9 @@ type Service struct {
 
 // NewService returns a service and registers its handler for comparison jobs.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
-	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service, maxFile: MaxFile}
+	s := &Service{
+		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service, maxFile: MaxFile,
+	}
 	queue.Handle(models.JobReconciliation, jobs.Handler{
 		Object: id.Reconciliation, Do: s.compare, Undo: s.undo, Constraints: constraints(),
 	})

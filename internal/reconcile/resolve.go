@@ -20,8 +20,9 @@ import (
 const MaxNote = 2000
 
 var (
-	errNotSaved = apperr.New(apperr.Conflict, "not_saved", "Lines can only be resolved in a saved result. Save the result first.")
-	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
+	errNotSaved = apperr.New(apperr.Conflict, "not_saved",
+		"Lines can only be resolved in a saved result. Save the result first.")
+	errNoLine = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
 // Resolve adds a note to a line of a saved result. If a line is resolved several times, all notes
@@ -54,7 +55,8 @@ func (s *Service) Resolve(ctx context.Context, sc scope.Scope, reconciliation uu
 		if err != nil {
 			return err
 		}
-		return s.auditChange(tx, "reconciliation.resolve", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding})
+		return s.auditChange(tx, "reconciliation.resolve", r.Reconciliation,
+			map[string]any{"line": line, "finding": l.Finding})
 	})
 }
 

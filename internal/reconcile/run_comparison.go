@@ -154,7 +154,9 @@ func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
 
 // runComparison compares a file with the ledger. The lines and the result are written in one
 // transaction, so a failed comparison leaves nothing behind.
-func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64)) error {
+func (s *Service) runComparison(
+	ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64),
+) error {
 	began := s.clock.Now()
 	r, err := s.Get(ctx, scope.System, w.ObjectID) // the scope was checked when the job was enqueued
 	if err != nil {
@@ -204,7 +206,9 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	return w.CommitPgx(ctx, tx, func() error { return s.storeComparison(ctx, tx, r, result, asOf, began) })
 }
 
-func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
+func copyList(
+	ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64),
+) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
 		// More than the default of 4 MB is possible, because only a few comparisons run at a time.
@@ -235,7 +239,9 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, re
 
 // classifyLines writes a line with a finding for each row and for each missing lead, and returns the
 // totals.
-func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
+func (s *Service) classifyLines(
+	ctx context.Context, tx pgx.Tx, r Reconciliation,
+) (result Result, asOf time.Time, err error) {
 	asOf = s.clock.Now()
 	everything := r.Mapping.Coverage == FullCoverage
 	from, until := *r.PeriodFrom, r.PeriodTo.AddDate(0, 0, 1)
@@ -293,7 +299,9 @@ func durationText(d time.Duration) string {
 
 // storeComparison stores the result of a comparison. It returns ErrSuperseded if the comparison was
 // cancelled.
-func (s *Service) storeComparison(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
+func (s *Service) storeComparison(
+	ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time,
+) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))
 	text, err := json.Marshal(result)

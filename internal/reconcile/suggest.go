@@ -120,7 +120,8 @@ func (p Profile) money() (found string) {
 
 func isAmountName(name string) bool {
 	isOne := func(word string) bool { return slices.Contains(amountNames, word) }
-	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
+	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name),
+		isOne)
 }
 
 // pickColumn returns the name of the only column for which fits returns true. If there are several such columns, it

@@ -114,7 +114,8 @@ func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err e
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
 	err = pgx.BeginTxFunc(ctx, r.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		months, err := postgres.Partitions(ctx, tx, "ledger_entries", postgres.Period{From: r.clock.Now().AddDate(0, 1-checkedMonths, 0)})
+		months, err := postgres.Partitions(ctx, tx, "ledger_entries",
+			postgres.Period{From: r.clock.Now().AddDate(0, 1-checkedMonths, 0)})
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,8 @@ func (r *Rollup) checkDaily(ctx context.Context) error {
 		total := 0
 		for _, d := range found {
 			total += d.Totals
-			r.log.Error("ledger totals differ from the ledger, so balances are wrong", "month", d.Month.Format("2006-01"), "totals", d.Totals)
+			r.log.Error("ledger totals differ from the ledger, so balances are wrong", "month", d.Month.Format("2006-01"),
+				"totals", d.Totals)
 		}
 		if _, err := r.db.Pool.Exec(ctx, `UPDATE ledger_totals_state SET differences = $1`, total); err != nil {
 			return postgres.Translate(err)

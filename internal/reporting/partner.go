@@ -113,7 +113,8 @@ func percentiles(latency map[string][]int64) (all []Latency) {
 			l.Count += n
 		}
 		if l.Count > 0 {
-			l.P50, l.P95, l.P99 = percentile(buckets, l.Count, 50), percentile(buckets, l.Count, 95), percentile(buckets, l.Count, 99)
+			l.P50, l.P95, l.P99 = percentile(buckets, l.Count, 50), percentile(buckets, l.Count, 95), percentile(buckets,
+				l.Count, 99)
 			all = append(all, l)
 		}
 	}

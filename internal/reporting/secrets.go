@@ -33,7 +33,9 @@ type SecretTraffic struct {
 
 // Secrets counts a partner's accepted posts by signing secret and step of the range. The counts show
 // whether the partner has stopped using an old secret.
-func (r *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, within Range) ([]SecretTraffic, error) {
+func (r *Reader) Secrets(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, within Range,
+) ([]SecretTraffic, error) {
 	return ofPartner[SecretTraffic](ctx, r.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
 		GROUP BY 1, 2 ORDER BY 1, 2`, within.From, within.Until, within.Step.Seconds())
@@ -83,7 +85,9 @@ type AccountUnsigned struct {
 
 // Unsigned counts the posts that were accepted since the given time, and how many of them were
 // unsigned. It returns these numbers for each of a partner's accounts, including sandbox accounts.
-func (r *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
+func (r *Reader) Unsigned(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time,
+) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, r.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
 		coalesce(max(minute) `+ofUnsigned+

@@ -127,7 +127,8 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 // released.
 func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID, columns map[string]any) error {
 	for batch := range slices.Chunk(ids, erasure.LeadsPerEntry) {
-		err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, batch).Update("erased", true).Error
+		err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, batch).
+			Update("erased", true).Error
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,8 @@ const finishWithin = 5 * time.Second
 
 // leadsOf returns the ids of a request's leads in ascending order.
 func leadsOf(tx *gorm.DB, request uuid.UUID) (ids []uuid.UUID, err error) {
-	err = tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", request).Order("lead_id").Pluck("lead_id", &ids).Error
+	err = tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ?", request).Order("lead_id").Pluck("lead_id", &ids).
+		Error
 	return ids, err
 }
 

@@ -207,7 +207,8 @@ func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (id
 		return s.logExport(tx, r.ID, action, reveal.ExportEvent)
 	})
 	if errors.Is(err, errManyContacts) {
-		err = s.reveals.LogExceeded(ctx, errManyContacts, audit.Event{Action: action, Kind: "privacy_request", Object: ID(r.ID)})
+		err = s.reveals.LogExceeded(ctx, errManyContacts,
+			audit.Event{Action: action, Kind: "privacy_request", Object: ID(r.ID)})
 	}
 	return ids, err
 }
@@ -310,7 +311,8 @@ func lastErasure(tx *gorm.DB, request uuid.UUID) (number int64, err error) {
 }
 
 var (
-	errErasedMeanwhile   = apperr.New(apperr.Conflict, "erased_meanwhile", "Some of the data was erased or redacted while it was exported. Export the data again.")
+	errErasedMeanwhile = apperr.New(apperr.Conflict, "erased_meanwhile",
+		"Some of the data was erased or redacted while it was exported. Export the data again.")
 	errExportedMeanwhile = apperr.New(apperr.Conflict, "exported_meanwhile", "Another user exported the data of this request at the same time. Reload the page and use that export, or export the data again.")
 )
 
@@ -396,10 +398,12 @@ func (s *Service) OpenExport(ctx context.Context, request, file uuid.UUID) (io.R
 		return nil, err
 	}
 	if r.FileID == nil {
-		return nil, apperr.New(apperr.Conflict, "no_export", "There is no export of this request, or its file was deleted. Export the data again.")
+		return nil, apperr.New(apperr.Conflict, "no_export",
+			"There is no export of this request, or its file was deleted. Export the data again.")
 	}
 	if file != *r.FileID {
-		return nil, apperr.New(apperr.Conflict, "export_replaced", "The data was exported again after this passphrase was shown. Export it once more to get a file and its passphrase.")
+		return nil, apperr.New(apperr.Conflict, "export_replaced",
+			"The data was exported again after this passphrase was shown. Export it once more to get a file and its passphrase.")
 	}
 	archive, err := s.files.Open(ctx, *r.FileID)
 	if err != nil {
@@ -464,7 +468,8 @@ func (s *Service) personalData(ctx context.Context, request uuid.UUID, ids []uui
 		WHERE p.id IN (SELECT partner_id FROM privacy_request_leads WHERE request_id = ?) AND p.id <> ? ORDER BY sender`,
 		request, models.PlatformIDs.Partner).Scan(&senders).Error
 	return personalData{
-		Request: ID(request), CreatedAt: s.clock.Now().UTC().Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
+		Request: ID(request), CreatedAt: s.clock.Now().UTC().
+				Truncate(time.Second), Controller: s.settings.Controller, Purposes: s.settings.Purposes,
 		Recipients: s.settings.Recipients, Senders: senders, Retention: retention, Rights: exportRights, Decisions: exportDecisions,
 	}, postgres.Translate(err)
 }

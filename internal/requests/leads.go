@@ -63,11 +63,13 @@ func leadsWithIDs(tx *gorm.DB, ids []uuid.UUID) (all []leads.PersonLead, err err
 	for _, lead := range ids {
 		l, ok := byID[lead]
 		if !ok {
-			return nil, apperr.InvalidField("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
+			return nil,
+				apperr.InvalidField("leads", apperr.InvalidValue, "There is no lead with the ID "+id.Format(id.Lead, lead)+".")
 		}
 		if !seen[lead] {
 			seen[lead] = true
-			all = append(all, leads.PersonLead{ID: l.ID, Partner: l.PartnerID, EmailDigest: l.EmailDigest, PhoneDigest: l.PhoneDigest})
+			all = append(all,
+				leads.PersonLead{ID: l.ID, Partner: l.PartnerID, EmailDigest: l.EmailDigest, PhoneDigest: l.PhoneDigest})
 		}
 	}
 	return all, nil
@@ -263,7 +265,8 @@ func (a Addition) valid() (Addition, error) {
 var errLeadsFixed = apperr.New(apperr.Conflict, "leads_fixed",
 	"Leads of this request have been erased, so its leads can no longer be changed. Create another privacy request.")
 
-var errLeadsChanged = apperr.New(apperr.Conflict, "leads_changed", "The leads of this request have just changed. Reload the page and try again.")
+var errLeadsChanged = apperr.New(apperr.Conflict, "leads_changed",
+	"The leads of this request have just changed. Reload the page and try again.")
 
 // AddLeads adds leads to an open request that need not share anything with its other leads. The audit log records
 // their ids with the reason, but without the note. The identity check is removed, because it did not cover these
@@ -282,7 +285,8 @@ func (s *Service) AddLeads(ctx context.Context, request uuid.UUID, a Addition) e
 			return err
 		}
 		if len(known) > 0 {
-			return apperr.InvalidField("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, known[0])+" already belongs to this request.")
+			return apperr.InvalidField("leads", apperr.InvalidValue,
+				"The lead "+id.Format(id.Lead, known[0])+" already belongs to this request.")
 		}
 		added, err := leadsWithIDs(tx, a.Leads)
 		if err != nil {
@@ -315,7 +319,8 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 		}
 		for _, lead := range ids {
 			if _, found := slices.BinarySearchFunc(known, lead, id.Compare); !found {
-				return apperr.InvalidField("leads", apperr.InvalidValue, "The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
+				return apperr.InvalidField("leads", apperr.InvalidValue,
+					"The lead "+id.Format(id.Lead, lead)+" does not belong to this request.")
 			}
 		}
 		err = tx.Where("request_id = ? AND lead_id IN ?", request, ids).Delete(&models.PrivacyRequestLead{}).Error
@@ -329,7 +334,8 @@ func (s *Service) RemoveLeads(ctx context.Context, request uuid.UUID, ids []uuid
 // changeLeads changes which leads an open request has, compares all of them again, and records the ids of the changed
 // ones in the audit log. It deletes a prepared export, because its leads are no longer those of the request.
 func (s *Service) changeLeads(
-	ctx context.Context, request uuid.UUID, action string, ids []uuid.UUID, after map[string]any, change func(tx *gorm.DB) error,
+	ctx context.Context, request uuid.UUID, action string, ids []uuid.UUID, after map[string]any,
+	change func(tx *gorm.DB) error,
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		r, err := lockWithExport(tx, request)

@@ -58,7 +58,8 @@ func (n NewRequest) check(today time.Time) (NewRequest, error) {
 		return n, apperr.InvalidField("due_on", apperr.Required, "Enter the day by which the authority expects an answer.")
 	case n.ReceivedOn.After(today.AddDate(0, 0, 1)) || // it may be tomorrow where the user is
 		today.Sub(n.ReceivedOn) > maxRequestAge:
-		return n, apperr.InvalidField("received_on", apperr.InvalidValue, "Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
+		return n, apperr.InvalidField("received_on", apperr.InvalidValue,
+			"Enter the day on which the request was received. It cannot be in the future or more than a year ago.")
 	case n.Person.Email == "" && n.Person.Phone == "" && len(n.Leads) == 0 && n.Kind != models.RequestComplaint:
 		return n, apperr.InvalidField("email", apperr.Required, "Enter an email address, a phone number or lead IDs.")
 	}
@@ -125,17 +126,22 @@ func (s *Service) logRequest(tx *gorm.DB, request uuid.UUID, action string, afte
 
 var (
 	errNoRequest = apperr.New(apperr.NotFound, "privacy_request", "Not Found")
-	errClosed    = apperr.New(apperr.Conflict, "request_closed", "This request is closed. Reload the page to see its outcome.")
-	errIdentity  = apperr.New(apperr.Conflict, "identity_unchecked", "First record how the consumer's identity was checked.")
-	errSameUser  = apperr.New(apperr.Forbidden, "same_person",
+	errClosed    = apperr.New(apperr.Conflict, "request_closed",
+		"This request is closed. Reload the page to see its outcome.")
+	errIdentity = apperr.New(apperr.Conflict, "identity_unchecked",
+		"First record how the consumer's identity was checked.")
+	errSameUser = apperr.New(apperr.Forbidden, "same_person",
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errCommandIdentity = apperr.New(apperr.Forbidden, "identity_by_command",
 		"The identity check was recorded on the command line, which does not name a user. "+
 			"Record it again in the console. Another user must then do this (setting privacy.require_approval).")
-	errWrongKind     = apperr.New(apperr.Conflict, "request_kind", "The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
-	errLeadsFound    = apperr.New(apperr.Conflict, "leads_found", "Leads were found for this request. Choose another outcome.")
+	errWrongKind = apperr.New(apperr.Conflict, "request_kind",
+		"The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
+	errLeadsFound = apperr.New(apperr.Conflict, "leads_found",
+		"Leads were found for this request. Choose another outcome.")
 	errAlreadyErased = apperr.New(apperr.Conflict, "already_erased", "All leads of this request have already been erased, or are being erased. Close the request, and inform the consumer.")
-	errNothingFound  = apperr.New(apperr.Conflict, "nothing_found", "No leads were found for this request. Close the request, and inform the consumer.")
+	errNothingFound  = apperr.New(apperr.Conflict, "nothing_found",
+		"No leads were found for this request. Close the request, and inform the consumer.")
 )
 
 // Request is a privacy request with the numbers of its leads.
@@ -233,12 +239,15 @@ func (s *Service) Closed(ctx context.Context, after uuid.UUID, size int) ([]Requ
 	return s.list(ctx, `outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`)`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
 }
 
-func (s *Service) list(ctx context.Context, where, behind, order string, after uuid.UUID, size int) (all []Request, err error) {
+func (s *Service) list(
+	ctx context.Context, where, behind, order string, after uuid.UUID, size int,
+) (all []Request, err error) {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.PrivacyRequest{}).Select("id").Where(where).Order(order).Limit(size)
 	if after != uuid.Nil {
 		q = q.Where(behind, after)
 	}
-	err = s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id IN (?) ORDER BY "+order, q).Scan(&all).Error
+	err = s.db.Gorm.WithContext(ctx).Raw("SELECT "+requestCounts+" WHERE privacy_requests.id IN (?) ORDER BY "+order, q).
+		Scan(&all).Error
 	return all, postgres.Translate(err)
 }
 

@@ -24,12 +24,16 @@ type requestEdit struct {
 }
 
 // change locks an open request, calls fn, and applies the edit that fn returns.
-func (s *Service) change(ctx context.Context, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error)) error {
+func (s *Service) change(
+	ctx context.Context, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error),
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error { return s.changeIn(tx, request, fn) })
 }
 
 // changeIn is like change, but uses the caller's transaction.
-func (s *Service) changeIn(tx *gorm.DB, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error)) error {
+func (s *Service) changeIn(
+	tx *gorm.DB, request uuid.UUID, fn func(tx *gorm.DB, r models.PrivacyRequest) (requestEdit, error),
+) error {
 	r, err := lockRequest(tx, request)
 	if err != nil {
 		return err
@@ -113,7 +117,9 @@ func (s *Service) identityEdit(i Identity) requestEdit {
 }
 
 // noIdentity contains the columns of a request whose identity check is missing.
-var noIdentity = map[string]any{"identity": nil, "identity_note": "", "identity_by": nil, "identity_by_id": nil, "identity_at": nil}
+var noIdentity = map[string]any{
+	"identity": nil, "identity_note": "", "identity_by": nil, "identity_by_id": nil, "identity_at": nil,
+}
 
 // CheckAnswer returns the reason why the user cannot export or erase the data of a request, or nil.
 func (s *Service) CheckAnswer(r Request) error {
@@ -175,7 +181,8 @@ func (s *Service) Extend(ctx context.Context, request uuid.UUID, e Extension) er
 		case r.Kind == models.RequestComplaint:
 			due = e.Until
 		case !ok:
-			return edit, apperr.New(apperr.Conflict, "no_extension", "The law does not allow an extension for this kind of request.")
+			return edit,
+				apperr.New(apperr.Conflict, "no_extension", "The law does not allow an extension for this kind of request.")
 		case r.ExtendedAt != nil:
 			return edit, apperr.New(apperr.Conflict, "extended", "The deadline has already been extended.")
 		case s.today().After(r.DueOn):
@@ -247,11 +254,15 @@ func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error
 }
 
 // closing returns the edit that closes a request. It adds the outcome to the map after.
-func (s *Service) closing(outcome models.RequestOutcome, ground *models.RejectionGround, note string, after map[string]any) requestEdit {
+func (s *Service) closing(
+	outcome models.RequestOutcome, ground *models.RejectionGround, note string, after map[string]any,
+) requestEdit {
 	after["outcome"] = outcome
 	if ground != nil {
 		after["ground"] = *ground
 	}
-	columns := map[string]any{"outcome": outcome, "ground": ground, "outcome_note": note, "closed_by": s.by.Name, "closed_at": s.clock.Now()}
+	columns := map[string]any{
+		"outcome": outcome, "ground": ground, "outcome_note": note, "closed_by": s.by.Name, "closed_at": s.clock.Now(),
+	}
 	return requestEdit{"privacy_request.close", columns, after}
 }

@@ -182,7 +182,9 @@ func dueUntil(now time.Time, days int) uuid.UUID {
 
 // changePeriods replaces the periods in effect with those that change returns, and records this in the
 // audit log.
-func (s *Service) changePeriods(ctx context.Context, change func(before effectivePeriods, fresh bool) (after effectivePeriods, err error)) (after effectivePeriods, err error) {
+func (s *Service) changePeriods(
+	ctx context.Context, change func(before effectivePeriods, fresh bool) (after effectivePeriods, err error),
+) (after effectivePeriods, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Otherwise a run could add an entry for leads whose period becomes longer.
 		if err := erasure.Lock(tx); err != nil {

@@ -130,7 +130,9 @@ func (r *activeRun) begin(ctx context.Context, due func(last *models.RetentionRu
 			return err
 		}
 		if last == nil || last.EndedAt != nil {
-			r.run = models.RetentionRun{ID: id.New(now), StartedAt: now, Holder: &r.holder, HeartbeatAt: now, Erased: erasedCounts{}}
+			r.run = models.RetentionRun{
+				ID: id.New(now), StartedAt: now, Holder: &r.holder, HeartbeatAt: now, Erased: erasedCounts{},
+			}
 			return tx.Create(&r.run).Error
 		}
 		r.run = *last
@@ -227,7 +229,9 @@ func (r *activeRun) erase(ctx context.Context, all effectivePeriods, p models.Re
 }
 
 // eraseDeferred erases leads that were under a legal hold when their period passed.
-func (r *activeRun) eraseDeferred(ctx context.Context, all effectivePeriods, p models.RetentionPeriod, group leads.Due) error {
+func (r *activeRun) eraseDeferred(
+	ctx context.Context, all effectivePeriods, p models.RetentionPeriod, group leads.Due,
+) error {
 	for after := uuid.Nil; ; {
 		var due []leads.DueLead
 		err := r.db.Gorm.WithContext(ctx).Raw(`SELECT l.id, l.country FROM retention_deferred d JOIN leads l ON l.id = d.lead_id
@@ -245,7 +249,9 @@ func (r *activeRun) eraseDeferred(ctx context.Context, all effectivePeriods, p m
 
 // eraseBatch adds an entry to the erasure journal for the due leads, except those that are under a legal
 // hold or already erased, and saves the progress. Then it erases the leads.
-func (r *activeRun) eraseBatch(ctx context.Context, all effectivePeriods, p models.RetentionPeriod, due []leads.DueLead, position uuid.UUID) error {
+func (r *activeRun) eraseBatch(
+	ctx context.Context, all effectivePeriods, p models.RetentionPeriod, due []leads.DueLead, position uuid.UUID,
+) error {
 	counts := r.run.Erased
 	err := r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := erasure.Lock(tx); err != nil {
@@ -286,7 +292,9 @@ func (r *activeRun) eraseBatch(ctx context.Context, all effectivePeriods, p mode
 }
 
 // withoutHeld returns the due leads that can be erased. It saves those under a legal hold for a later run.
-func (r *activeRun) withoutHeld(tx *gorm.DB, c models.RetentionCategory, due []leads.DueLead) (erasable []leads.DueLead, err error) {
+func (r *activeRun) withoutHeld(
+	tx *gorm.DB, c models.RetentionCategory, due []leads.DueLead,
+) (erasable []leads.DueLead, err error) {
 	if len(due) == 0 {
 		return nil, nil
 	}
@@ -322,7 +330,8 @@ func (r *activeRun) withoutHeld(tx *gorm.DB, c models.RetentionCategory, due []l
 	if len(done) == 0 {
 		return nil, nil
 	}
-	return erasable, tx.Where("category = ? AND lead_id = ANY (?::uuid[])", c, postgres.UUIDArray(done)).Delete(&models.RetentionDeferred{}).Error
+	return erasable, tx.Where("category = ? AND lead_id = ANY (?::uuid[])", c, postgres.UUIDArray(done)).
+		Delete(&models.RetentionDeferred{}).Error
 }
 
 // addEntries adds the entries for due leads. Entries for contact records keep the details of consents

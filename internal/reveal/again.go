@@ -20,7 +20,8 @@ const revealedFor = 24 * time.Hour
 
 // RecentlyRevealed returns the fields of a lead that the user has revealed in the last 24 hours.
 func (s *Service) RecentlyRevealed(ctx context.Context, lead uuid.UUID) (fields []models.ContactField, err error) {
-	q := s.db.Gorm.WithContext(ctx).Model(&models.LeadReveal{}).Where("lead_id = ? AND at > ?", lead, s.clock.Now().Add(-revealedFor))
+	q := s.db.Gorm.WithContext(ctx).Model(&models.LeadReveal{}).
+		Where("lead_id = ? AND at > ?", lead, s.clock.Now().Add(-revealedFor))
 	if s.by.Staff == uuid.Nil {
 		q = q.Where("staff_id IS NULL")
 	} else {
@@ -37,7 +38,9 @@ func (s *Service) RecentlyRevealed(ctx context.Context, lead uuid.UUID) (fields 
 // Errors: NotFound if there is no such lead in the scope, Conflict if the lead was erased, TooMany if the user has
 // reached the daily limit, Unavailable if
 // this node cannot use the keys, Internal if the record is damaged, and those of erasure.Service.CheckJournal.
-func (s *Service) RevealAgain(ctx context.Context, sc scope.Scope, lead uuid.UUID) (map[models.ContactField]string, error) {
+func (s *Service) RevealAgain(
+	ctx context.Context, sc scope.Scope, lead uuid.UUID,
+) (map[models.ContactField]string, error) {
 	if err := s.erasures.CheckJournal(ctx); err != nil {
 		return nil, err
 	}
@@ -45,7 +48,9 @@ func (s *Service) RevealAgain(ctx context.Context, sc scope.Scope, lead uuid.UUI
 	if err != nil || len(fields) == 0 {
 		return nil, err
 	}
-	event := audit.Event{Action: "lead.reveal_again", Kind: "lead", Object: id.Format(id.Lead, lead), After: map[string]any{"fields": fields}}
+	event := audit.Event{
+		Action: "lead.reveal_again", Kind: "lead", Object: id.Format(id.Lead, lead), After: map[string]any{"fields": fields},
+	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
 		if event.Partner, err = s.lockReadable(tx, sc, lead); err != nil {
 			return err

@@ -29,7 +29,9 @@ const (
 	EvidencePack    ExportKind = "evidence_pack"
 )
 
-var exportKinds = map[string]ExportKind{ExportEvent: RequestExport, DownloadEvent: RequestDownload, EvidenceEvent: EvidencePack}
+var exportKinds = map[string]ExportKind{
+	ExportEvent: RequestExport, DownloadEvent: RequestDownload, EvidenceEvent: EvidencePack,
+}
 
 // Export is the creation or the download of a file that contains data of a lead.
 type Export struct {

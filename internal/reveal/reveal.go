@@ -137,7 +137,8 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r NewReveal)
 func (s *Service) lockReadable(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (partner uuid.UUID, err error) {
 	var row models.Lead
 	// While the lead is locked, it is not erased, so its erasure also erases the note.
-	q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", lead).Limit(1).Find(&row)
+	q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", lead).Limit(1).
+		Find(&row)
 	switch {
 	case q.Error != nil:
 		return partner, q.Error

@@ -36,8 +36,9 @@ var (
 		"Another second factor was set up after you opened this page. Sign in again and use that one.")
 	errOwnFactor = apperr.New(apperr.Forbidden, "own_factor",
 		"You cannot reset your own second factor. Set up another authenticator app on your account page, or ask another administrator.")
-	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes require a second factor. Set up a second factor first.")
-	base32Text  = base32.StdEncoding.WithPadding(base32.NoPadding)
+	errNoFactor = apperr.New(apperr.Conflict, "no_factor",
+		"Recovery codes require a second factor. Set up a second factor first.")
+	base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
 // BeginSecondFactor creates the setup key for a new second factor. The second factor is enabled
@@ -196,7 +197,8 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if !ok || used <= p.TOTPStep {
 		return errCode
 	}
-	res := tx.Model(&models.Staff{}).Where("id = ? AND totp_step < ?", p.ID, used).Updates(map[string]any{"totp_step": used})
+	res := tx.Model(&models.Staff{}).Where("id = ? AND totp_step < ?", p.ID, used).
+		Updates(map[string]any{"totp_step": used})
 	if res.Error == nil && res.RowsAffected == 0 {
 		return errCode
 	}
@@ -244,6 +246,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 
 // RecoveryCodesLeft counts a user's unused recovery codes.
 func (s *Service) RecoveryCodesLeft(ctx context.Context, user uuid.UUID) (n int64, err error) {
-	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", user).Count(&n).Error
+	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", user).
+		Count(&n).Error
 	return n, postgres.Translate(err)
 }

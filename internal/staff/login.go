@@ -78,7 +78,9 @@ func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, ac
 
 func (s *Service) auditLog() *audit.Log { return audit.New(s.db, s.clock) }
 
-func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
+func (s *Service) begin(
+	ctx context.Context, p models.Staff, a LoginAttempt,
+) (token string, session Session, err error) {
 	roles, err := s.rolesOf(ctx, p.ID)
 	if err != nil {
 		return "", session, err
@@ -109,12 +111,15 @@ func as(p models.Staff, by audit.Actor) audit.Actor {
 }
 
 func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
-	return slices.ContainsFunc(roles, func(r models.StaffRole) bool { return slices.Contains(s.settings.SecondFactor, r.Role) })
+	return slices.ContainsFunc(roles,
+		func(r models.StaffRole) bool { return slices.Contains(s.settings.SecondFactor, r.Role) })
 }
 
 // VerifyCode finishes a login with an authenticator code or a recovery code, and returns the
 // session's new token.
-func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
+func (s *Service) VerifyCode(
+	ctx context.Context, by audit.Actor, session Session, code string,
+) (token string, err error) {
 	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
 		return "", err

@@ -20,8 +20,10 @@ var (
 		"This is the last administrator. Make another user an administrator first.")
 	errOwnRole = apperr.New(apperr.Forbidden, "own_role",
 		"You cannot assign roles to yourself. Ask another administrator.")
-	errSelf            = apperr.New(apperr.Forbidden, "self", "You cannot deactivate or reactivate yourself. Ask another administrator.")
-	errAdministratorAt = apperr.New(apperr.Invalid, "role", "The administrator role cannot be limited to specific partners.")
+	errSelf = apperr.New(apperr.Forbidden, "self",
+		"You cannot deactivate or reactivate yourself. Ask another administrator.")
+	errAdministratorAt = apperr.New(apperr.Invalid, "role",
+		"The administrator role cannot be limited to specific partners.")
 )
 
 // rolesOf validates roles, removes duplicates and assigns the roles to the given user.
@@ -70,7 +72,9 @@ func (s *Service) rolesOf(ctx context.Context, user uuid.UUID) (roles []models.S
 // SetRoles replaces a user's roles. The change takes effect on every node within a second. The
 // parameter version is the row version that the caller has read. If the user has changed since then,
 // SetRoles returns an error.
-func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole) error {
+func (s *Service) SetRoles(
+	ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole,
+) error {
 	wanted, err := rolesOf(user, roles)
 	if err != nil {
 		return err
@@ -185,7 +189,8 @@ func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to mod
 	if to != models.StaffDeactivated {
 		action = "staff.reactivate"
 	}
-	return audit.Write(tx, s.clock.Now(), by, event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
+	return audit.Write(tx, s.clock.Now(), by,
+		event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
 }
 
 // RoleName returns the display name of a role, such as "account manager".

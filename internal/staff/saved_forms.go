@@ -43,7 +43,8 @@ func (s *Service) EndedSession(ctx context.Context, token string) (user uuid.UUI
 	err = s.db.Pool.QueryRow(ctx, `SELECT p.id FROM staff_sessions e JOIN staff p ON p.id = e.staff_id AND p.status = $2
 		WHERE e.token_hash = $1 AND e.stage = $3 AND e.seen_at > $4
 			AND (e.ended_at IS NULL AND (e.expires_at <= $5 OR e.seen_at <= $6) OR e.end_reason <> $7)`,
-		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-endedFor), now, now.Add(-s.settings.Idle),
+		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-endedFor), now,
+		now.Add(-s.settings.Idle),
 		loggedOut).Scan(&user)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, false, nil

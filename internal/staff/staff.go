@@ -69,8 +69,9 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 }
 
 var (
-	errStaffNotFound = apperr.New(apperr.NotFound, "staff", "This user does not exist. List all users with `pingpost staff list`.")
-	errEmail         = apperr.New(apperr.Invalid, "email",
+	errStaffNotFound = apperr.New(apperr.NotFound, "staff",
+		"This user does not exist. List all users with `pingpost staff list`.")
+	errEmail = apperr.New(apperr.Invalid, "email",
 		"Enter an email address such as name@example.com, with at most 254 characters.")
 	errName   = apperr.New(apperr.Invalid, "name", "Enter a name of 1 to 100 characters, without control characters.")
 	errNoRole = apperr.New(apperr.Invalid, "role",
@@ -192,7 +193,8 @@ func (s *Service) newUser(n NewMember) (models.Staff, []models.StaffRole, error)
 func validEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	unseen := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
-	return err == nil && a.Address == text && len(text) <= 254 && utf8.ValidString(text) && !strings.ContainsFunc(text, unseen)
+	return err == nil && a.Address == text && len(text) <= 254 && utf8.ValidString(text) && !strings.ContainsFunc(text,
+		unseen)
 }
 
 func checkName(name string) error {

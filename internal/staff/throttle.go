@@ -46,7 +46,9 @@ func (s *Service) limitDigest(parts ...string) []byte {
 //   - The limit for the user at this address.
 //   - The limit for the user at all unknown addresses. It does not apply if the user has logged in
 //     from this address before, so that an attacker elsewhere cannot lock the user out.
-func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, address string) ([]attemptLimit, error) {
+func (s *Service) passwordLimits(
+	ctx context.Context, user models.Staff, email, address string,
+) ([]attemptLimit, error) {
 	email, address = strings.ToLower(email), clientaddr.Group(address).String()
 	all := []attemptLimit{
 		{digest: s.limitDigest("address", address), free: 30},

@@ -36,9 +36,11 @@ var (
 	UnidentifiedTooLarge     = Rejection{"Payload Too Large", "unidentified_body_too_large"}
 	TooManyRequests          = Rejection{"Too Many Requests", "rate_limited"}
 	TooManyInvalidSignatures = Rejection{"Too Many Requests", "too_many_invalid_signatures"}
-	NoKeyWrapper             = Rejection{"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.", "encryption_key_missing"}
-	NotSaved                 = Rejection{"Unable to save lead record.", "outcome_unknown"}
-	NotLoaded                = Rejection{"The prices are not loaded yet. Send the ping again.", "service_unavailable"}
+	NoKeyWrapper             = Rejection{
+		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.", "encryption_key_missing",
+	}
+	NotSaved  = Rejection{"Unable to save lead record.", "outcome_unknown"}
+	NotLoaded = Rejection{"The prices are not loaded yet. Send the ping again.", "service_unavailable"}
 )
 
 // Start returns the fields that each body of this error starts with.

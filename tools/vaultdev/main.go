@@ -49,7 +49,8 @@ func run(args []string, output, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(output, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey, s.rootToken)
+	fmt.Fprintf(output, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey,
+		s.rootToken)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 	select {

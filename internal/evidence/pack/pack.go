@@ -47,7 +47,9 @@ func Build(d Document, key ed25519.PrivateKey) (content []byte, manifest string,
 	if err != nil {
 		return nil, "", err
 	}
-	m, err := canonical(Manifest{Format, d.Lead.ID, d.CreatedAt, map[string]string{documentFile: digest(document), pageFile: digest(page)}})
+	m, err := canonical(Manifest{
+		Format, d.Lead.ID, d.CreatedAt, map[string]string{documentFile: digest(document), pageFile: digest(page)},
+	})
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,7 +57,8 @@ func Build(d Document, key ed25519.PrivateKey) (content []byte, manifest string,
 	if err != nil {
 		return nil, "", err
 	}
-	content, err = archive(map[string][]byte{documentFile: document, pageFile: page, signatureFile: signature}, d.CreatedAt)
+	content, err = archive(map[string][]byte{documentFile: document, pageFile: page, signatureFile: signature},
+		d.CreatedAt)
 	if err == nil && len(content) > MaxSize {
 		err = fmt.Errorf("the evidence pack has %d bytes, more than %d", len(content), MaxSize)
 	}

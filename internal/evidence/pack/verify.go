@@ -16,19 +16,27 @@ import (
 
 // Reasons why a pack is not valid.
 var (
-	ErrTooLarge   = apperr.New(apperr.Invalid, "pack_too_large", "The file is too large, so it is not an evidence pack.")
-	ErrNotPack    = apperr.New(apperr.Invalid, "not_a_pack", "The file is not an evidence pack. Use the ZIP file as it was downloaded.")
-	ErrMissing    = apperr.New(apperr.Invalid, "missing_file", "A file is missing from the pack. It must contain evidence.html, evidence.json and evidence.jws.")
-	ErrAdded      = apperr.New(apperr.Invalid, "added_file", "A file was added to the pack. It must contain only evidence.html, evidence.json and evidence.jws.")
-	ErrDuplicate  = apperr.New(apperr.Invalid, "duplicate_file", "The pack contains two files with the same name.")
-	ErrArchive    = apperr.New(apperr.Invalid, "archive_changed", "The ZIP file was changed or packed again. Use the file as it was downloaded.")
+	ErrTooLarge = apperr.New(apperr.Invalid, "pack_too_large", "The file is too large, so it is not an evidence pack.")
+	ErrNotPack  = apperr.New(apperr.Invalid, "not_a_pack",
+		"The file is not an evidence pack. Use the ZIP file as it was downloaded.")
+	ErrMissing = apperr.New(apperr.Invalid, "missing_file",
+		"A file is missing from the pack. It must contain evidence.html, evidence.json and evidence.jws.")
+	ErrAdded = apperr.New(apperr.Invalid, "added_file",
+		"A file was added to the pack. It must contain only evidence.html, evidence.json and evidence.jws.")
+	ErrDuplicate = apperr.New(apperr.Invalid, "duplicate_file", "The pack contains two files with the same name.")
+	ErrArchive   = apperr.New(apperr.Invalid, "archive_changed",
+		"The ZIP file was changed or packed again. Use the file as it was downloaded.")
 	ErrUnknownKey = apperr.New(apperr.Invalid, "unknown_key", "The pack was signed with a key that is not among the given public keys. Check that the keys are those of the platform that issued the pack. If the key is new, try again in five minutes.")
-	ErrKeyTime    = apperr.New(apperr.Invalid, "key_not_valid", "The key that signed the pack was not valid at the time that the pack states.")
-	ErrRevoked    = apperr.New(apperr.Invalid, "key_revoked", "The key that signed the pack was stolen before the time that the pack states. Anyone could have made this pack.")
-	ErrSignature  = apperr.New(apperr.Invalid, "bad_signature", "The signature is not valid. The signature file was changed, or the pack is not from this platform.")
-	ErrFormat     = apperr.New(apperr.Invalid, "unknown_format", "This version of pingpost cannot read the pack. Use the newest version.")
-	ErrChanged    = apperr.New(apperr.Invalid, "file_changed", "A file in the pack was changed after it was signed.")
-	ErrAudit      = apperr.New(apperr.Invalid, "audit_hash", "An audit event in the pack does not match its hash.")
+	ErrKeyTime    = apperr.New(apperr.Invalid, "key_not_valid",
+		"The key that signed the pack was not valid at the time that the pack states.")
+	ErrRevoked = apperr.New(apperr.Invalid, "key_revoked",
+		"The key that signed the pack was stolen before the time that the pack states. Anyone could have made this pack.")
+	ErrSignature = apperr.New(apperr.Invalid, "bad_signature",
+		"The signature is not valid. The signature file was changed, or the pack is not from this platform.")
+	ErrFormat = apperr.New(apperr.Invalid, "unknown_format",
+		"This version of pingpost cannot read the pack. Use the newest version.")
+	ErrChanged = apperr.New(apperr.Invalid, "file_changed", "A file in the pack was changed after it was signed.")
+	ErrAudit   = apperr.New(apperr.Invalid, "audit_hash", "An audit event in the pack does not match its hash.")
 )
 
 // keyTolerance is how much the clocks of a platform's nodes may differ.

@@ -23,7 +23,8 @@ type Proof struct {
 	Head     models.AuditEvent   // the last event of the chain; only its id and its hash
 }
 
-var errChanged = apperr.New(apperr.Internal, "audit_log", "An event in the audit log was changed. Ask an auditor to verify the audit log.")
+var errChanged = apperr.New(apperr.Internal, "audit_log",
+	"An event in the audit log was changed. Ask an auditor to verify the audit log.")
 
 // Prove returns those of the newest events about the given objects, at most as many as size says, that the
 // reader may see. It returns an error if the hash of one of them is wrong.

@@ -35,7 +35,8 @@ const readBatch = 5000
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {
-		return v, apperr.New(apperr.Invalid, "head", "The head must be a hash with 64 hexadecimal digits. Copy it from the service's log.")
+		return v, apperr.New(apperr.Invalid, "head",
+			"The head must be a hash with 64 hexadecimal digits. Copy it from the service's log.")
 	}
 	v.HeadMissing = head != ""
 	prev := make([]byte, sha256.Size)

@@ -41,7 +41,9 @@ type Database struct {
 }
 
 func defaultDatabase(p Profile) Database {
-	d := Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second, LeadPartitions: "month"}
+	d := Database{
+		MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second, LeadPartitions: "month",
+	}
 	if p == Serve {
 		d.SnapshotFile = "/var/lib/pingpost/snapshot"
 	}

@@ -139,7 +139,8 @@ func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *
 		if key.Kind != yaml.ScalarNode {
 			f.reader.report(section, f.origin(key), "a key must be a single word")
 		} else {
-			f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("duplicate key, first on line %d; remove one of them", first))
+			f.reader.report(pathOf(section, key), f.origin(key),
+				fmt.Sprintf("duplicate key, first on line %d; remove one of them", first))
 		}
 	})
 }

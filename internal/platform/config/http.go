@@ -178,7 +178,8 @@ func (h *HTTP) validateListeners(ps *Problems) {
 	}
 	host, _, _ := net.SplitHostPort(h.ProfileAddr)
 	if h.ProfileAddr != "" && !loopback(host) && !ps.mentions("http.profile_addr") {
-		ps.add("http.profile_addr", "must be a loopback address, such as 127.0.0.1:8083, because profiles show internals of the process")
+		ps.add("http.profile_addr",
+			"must be a loopback address, such as 127.0.0.1:8083, because profiles show internals of the process")
 	}
 }
 

@@ -125,10 +125,12 @@ func (p *Privacy) warn(ps *Problems) {
 		return
 	}
 	if p.Controller == "" {
-		ps.add("privacy.controller", "is empty: exports for consumers do not name the company that is responsible for the data")
+		ps.add("privacy.controller",
+			"is empty: exports for consumers do not name the company that is responsible for the data")
 	}
 	if !p.NamesRecipients() {
-		ps.add("privacy.recipients", "is the default: exports for consumers describe the recipients of the data, but do not name them")
+		ps.add("privacy.recipients",
+			"is the default: exports for consumers describe the recipients of the data, but do not name them")
 	}
 }
 
@@ -156,7 +158,8 @@ func (p *Privacy) Validate() error {
 		return ps.asError()
 	}
 	if p.ErasureJournal != "" && !filepath.IsAbs(p.ErasureJournal) {
-		ps.add("privacy.erasure_journal", "must be an absolute path, such as /var/lib/pingpost-erasures, or a bucket, such as s3://erasures/pingpost")
+		ps.add("privacy.erasure_journal",
+			"must be an absolute path, such as /var/lib/pingpost-erasures, or a bucket, such as s3://erasures/pingpost")
 	}
 	for _, given := range []struct {
 		path string

@@ -107,7 +107,8 @@ func (r *Retention) Validate() error {
 func (r *Retention) warn(ps *Problems, returnDays int) {
 	check := func(path string, days int) {
 		if days > 0 && days < returnDays {
-			ps.add(path, "is shorter than payouts.return_days: leads can no longer be returned once their contact record was erased")
+			ps.add(path,
+				"is shorter than payouts.return_days: leads can no longer be returned once their contact record was erased")
 		}
 	}
 	check("retention.contact_days", r.ContactDays)

@@ -118,7 +118,8 @@ func (v *Vault) Validate() error {
 	between(&ps, "vault.timeout", v.Timeout, 10*time.Millisecond, 30*time.Second)
 	for _, p := range []struct{ path, value string }{{"vault.mount", v.Mount}, {"vault.key", v.Key}} {
 		if !plainPath(p.value) {
-			ps.add(p.path, "must be a path with letters, digits, hyphens, underscores, dots and slashes, not starting or ending with a slash")
+			ps.add(p.path,
+				"must be a path with letters, digits, hyphens, underscores, dots and slashes, not starting or ending with a slash")
 		}
 	}
 	if v.AuthMount != "" && !plainPath(v.AuthMount) {

@@ -32,7 +32,9 @@ func NewAreaMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return newMetrics(reg, prefix, to, "area", []float64{.01, .05, .25, 1, 5}, areaOf)
 }
 
-func newMetrics(reg prometheus.Registerer, prefix, to, label string, buckets []float64, group func(string) string) *Metrics {
+func newMetrics(
+	reg prometheus.Registerer, prefix, to, label string, buckets []float64, group func(string) string,
+) *Metrics {
 	m := &Metrics{
 		label: label,
 		group: group,

@@ -69,7 +69,9 @@ func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by 
 
 // Enqueue adds a job in the caller's transaction. The job runs only if the transaction is committed. If
 // the job is not for a single partner, the parameter partner is uuid.Nil.
-func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
+func (q *Queue) Enqueue(
+	tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID,
+) (models.Job, error) {
 	w := models.Job{
 		Kind: kind, ObjectID: object, EnqueuedBy: by.Name, StaffID: by.StaffID(), State: models.JobWaiting,
 		EnqueuedAt: q.clock.Now(),

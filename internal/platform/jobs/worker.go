@@ -161,7 +161,8 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 		}
 		return q.giveUp(ending, r, final.Message)
 	case j.Attempt >= j.MaxAttempts:
-		q.log.Error("job failed permanently", "kind", r.Kind, "job", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
+		q.log.Error("job failed permanently", "kind", r.Kind, "job", r.ID, "attempt", r.Attempt, "error",
+			postgres.Translate(err))
 		return q.giveUp(ending, r,
 			fmt.Sprintf("The job failed %d times because of an internal error. Try again. If it fails again, report job number %d to an administrator.",
 				r.Attempt, r.ID))

@@ -55,7 +55,8 @@ func openBucket(o Options) (Store, error) {
 	}
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Host == "" {
-		return nil, errors.New("the endpoint of the erasure journal's bucket is not an origin, such as https://s3.example.com")
+		return nil,
+			errors.New("the endpoint of the erasure journal's bucket is not an origin, such as https://s3.example.com")
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: credentials.NewStaticV4(o.AccessKey, o.SecretKey, ""), Secure: endpoint.Scheme == "https", Region: o.Region, MaxRetries: bucketAttempts,

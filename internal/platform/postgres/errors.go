@@ -188,7 +188,8 @@ func Ambiguous(err error) bool {
 // exceptions and integrity violations (SQLSTATE classes 22 and 23).
 func IsInvalidData(err error) bool {
 	var safe *Err
-	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))
+	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState,
+		"23"))
 }
 
 // IsMissingPartition reports whether the server rejected a statement because a table has no partition

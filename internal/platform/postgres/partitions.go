@@ -100,7 +100,9 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 	return db.createPartitions(ctx, []string{pings}, Daily, now, days)
 }
 
-func (db *DB) createPartitions(ctx context.Context, tables []string, unit PartitionUnit, now time.Time, days int) error {
+func (db *DB) createPartitions(
+	ctx context.Context, tables []string, unit PartitionUnit, now time.Time, days int,
+) error {
 	_, err := db.changePartitions(ctx, `SELECT create_partitions($1, $2, $3, $4)`,
 		tables, unit, now.AddDate(0, 0, -1), now.AddDate(0, 0, days))
 	return err

@@ -197,7 +197,8 @@ func (p *primaries) slotsOf(address string) chan struct{} {
 // hostsOf splits a configuration by host. A host has several entries if pgx tries it both with and
 // without TLS.
 func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
-	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}},
+		cfg.Fallbacks...)
 	for _, e := range entries {
 		i := slices.IndexFunc(hosts, func(h pgconn.Config) bool { return h.Host == e.Host && h.Port == e.Port })
 		if i >= 0 {

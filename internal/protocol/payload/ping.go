@@ -56,7 +56,8 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	}
 	urgency, _ := p.text(field{raw: f.urgency, name: "urgency"}, maxUrgency)
 	urgency = trim(urgency)
-	jobType, _ := p.text(first(field{raw: f.jobType, name: "job_type"}, field{raw: f.jobTypeAlias, name: "jobType"}), maxJobType)
+	jobType, _ := p.text(first(field{raw: f.jobType, name: "job_type"}, field{raw: f.jobTypeAlias, name: "jobType"}),
+		maxJobType)
 	budget, _ := p.text(field{raw: f.budget, name: "budget"}, maxBudget)
 	if p.fields != nil {
 		return Ping{}, ErrPing.WithFields(p.fields...)

@@ -280,7 +280,9 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 
 // call calls Vault with the session's token. If Vault rejects the token, call tries once more
 // with a new one. It returns the body of the response even if there is an error.
-func (w *Wrapper) call(ctx context.Context, operation string, send func(context.Context) (*api.Response, error)) ([]byte, error) {
+func (w *Wrapper) call(
+	ctx context.Context, operation string, send func(context.Context) (*api.Response, error),
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	for again := false; ; again = true {
@@ -300,7 +302,9 @@ func (w *Wrapper) call(ctx context.Context, operation string, send func(context.
 	}
 }
 
-func (w *Wrapper) attempt(ctx context.Context, operation string, send func(context.Context) (*api.Response, error)) ([]byte, error) {
+func (w *Wrapper) attempt(
+	ctx context.Context, operation string, send func(context.Context) (*api.Response, error),
+) ([]byte, error) {
 	response, err := send(ctx)
 	err = w.calls.count(operation, explain(err))
 	if response == nil || response.Body == nil {

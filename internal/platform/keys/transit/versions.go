@@ -59,7 +59,10 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 		return v, errors.New("response of Vault does not describe a key that encrypts")
 	}
 	d := response.Data
-	v = Versions{Created: map[int]time.Time{}, MinDecryption: d.MinDecryption, MinEncryption: d.MinEncryption, MinAvailable: d.MinAvailable}
+	v = Versions{
+		Created: map[int]time.Time{}, MinDecryption: d.MinDecryption, MinEncryption: d.MinEncryption,
+		MinAvailable: d.MinAvailable,
+	}
 	for text, created := range d.Keys {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -33,12 +33,16 @@ func bodyVariants(body []byte) (out []variant) {
 		cause, what string
 		bytes       []byte
 	}{
-		{"body_newline_signed", "A line break at the end of the body was signed but not sent.", append(bytes.Clone(body), '\n')},
-		{"body_newline_sent", "A line break at the end of the body was sent but not signed.", bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))},
-		{"body_crlf_signed", "A Windows line break at the end of the body was signed but not sent.", append(bytes.Clone(body), '\r', '\n')},
+		{"body_newline_signed", "A line break at the end of the body was signed but not sent.",
+			append(bytes.Clone(body), '\n')},
+		{"body_newline_sent", "A line break at the end of the body was sent but not signed.",
+			bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))},
+		{"body_crlf_signed", "A Windows line break at the end of the body was signed but not sent.",
+			append(bytes.Clone(body), '\r', '\n')},
 		{"body_blanks_sent", "Spaces or line breaks around the body were sent but not signed.", bytes.TrimSpace(body)},
 		{"body_lf_signed", "The body was signed with Unix line breaks, but the body here has Windows line breaks. Pasting into a form can change line breaks.", lf},
-		{"body_crlf_inside_signed", "The body was signed with Windows line breaks, but sent with Unix line breaks.", bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))},
+		{"body_crlf_inside_signed", "The body was signed with Windows line breaks, but sent with Unix line breaks.",
+			bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))},
 		{"body_bom_sent", "A byte-order mark before the body was sent but not signed.", bytes.TrimPrefix(body, bom)},
 		{"body_bom_signed", "A byte-order mark before the body was signed but not sent.", append(bytes.Clone(bom), body...)},
 	} {

@@ -89,7 +89,8 @@ func (d *Diagnosis) explain(
 		d.Key = t.otherHash(d.Signed) // readSignature has already reported the wrong hash
 	}
 	if t.overBudget() {
-		d.Notes = append(d.Notes, "Some combinations of mistakes were not checked, because the body is long and the partner has many secrets.")
+		d.Notes = append(d.Notes,
+			"Some combinations of mistakes were not checked, because the body is long and the partner has many secrets.")
 	}
 	if d.Key < 0 {
 		return found

@@ -25,7 +25,9 @@ const digitsAlone = "Send only the 64 hex digits."
 
 func readSignature(text string) readSig {
 	if text == "" {
-		return readSig{wrong: finding{"signature_missing", "The signature is missing.", "Send the signature in X-Signature-SHA256, as 64 hex digits."}}
+		return readSig{wrong: finding{
+			"signature_missing", "The signature is missing.", "Send the signature in X-Signature-SHA256, as 64 hex digits.",
+		}}
 	}
 	if mac, ok := signing.ParseSignature(signing.Headers{Signature: []string{text}}); ok {
 		out := readSig{mac: mac[:]}
