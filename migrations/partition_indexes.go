@@ -18,7 +18,8 @@ FROM (
 	FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
 		JOIN pg_inherits ON inhparent = t.oid JOIN pg_class p ON p.oid = inhrelid
 	WHERE i.relkind = 'I' AND NOT x.indisvalid AND i.relnamespace = 'public'::regnamespace
-		AND NOT EXISTS (SELECT FROM pg_inherits a JOIN pg_index c ON c.indexrelid = a.inhrelid WHERE a.inhparent = i.oid AND c.indrelid = p.oid)
+		AND NOT EXISTS (SELECT FROM pg_inherits a JOIN pg_index c ON c.indexrelid = a.inhrelid WHERE a.inhparent = i.oid
+			AND c.indrelid = p.oid)
 ) AS missing ORDER BY part DESC, name LIMIT 1`
 
 // buildIndexes builds the missing indexes of partitions without blocking posts, those of the newest

@@ -26,7 +26,8 @@ func ReadSchema(ctx context.Context, db *sql.DB) (s Schema, err error) {
 	if err != nil {
 		return s, err
 	}
-	err = db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+versionTable+` WHERE is_applied`).Scan(&s.Version)
+	err = db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+versionTable+` WHERE is_applied`).
+		Scan(&s.Version)
 	if err != nil || s.Version <= known {
 		return s, err
 	}

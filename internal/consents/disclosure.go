@@ -96,7 +96,8 @@ func (s *Service) Disclosures(
 	uses := usesOf(db, sc).Select("u.lead_id").Where("u.digest = d.digest AND NOT d.standard").Limit(countedPerText + 1)
 	var found []Disclosure
 	err = db.Raw(`SELECT d.id, left(d.text, ?) AS text, d.partner_id, p.name AS partner_name, d.first_used_at, d.standard, d.replaced_at, n.leads
-		FROM (?) d JOIN partners p ON p.id = d.partner_id CROSS JOIN LATERAL (SELECT count(*) AS leads FROM (?) u) n ORDER BY `+order,
+		FROM (?) d JOIN partners p ON p.id = d.partner_id CROSS JOIN LATERAL (SELECT count(*) AS leads FROM (?) u) n
+		ORDER BY `+order,
 		startOfText, chosen.Order(order), uses).Scan(&found).Error
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
@@ -162,7 +163,8 @@ func (s *Service) DisclosureLeads(
 	db := s.db.Gorm.WithContext(ctx)
 	uses := usesOf(db, sc).Select("u.lead_id").Where("u.digest = ?", d.Digest).Order("u.lead_id DESC").Limit(limit)
 	err = db.Raw(`SELECT u.lead_id, l.partner_id, p.name AS partner_name
-		FROM (?) u JOIN leads l ON l.id = u.lead_id JOIN partners p ON p.id = l.partner_id ORDER BY u.lead_id DESC`, uses).Scan(&all).Error
+		FROM (?) u JOIN leads l ON l.id = u.lead_id JOIN partners p ON p.id = l.partner_id
+		ORDER BY u.lead_id DESC`, uses).Scan(&all).Error
 	return all, postgres.Translate(err)
 }
 

@@ -26,16 +26,19 @@ const deleteExportsSQL = `WITH texts AS MATERIALIZED (
 ), ` + requestedExportsSQL + `
 DELETE FROM files WHERE id IN (SELECT f.id FROM files f
 	WHERE f.id IN (SELECT r.file_id FROM privacy_requests r WHERE r.file_id IS NOT NULL
-			AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id AND e.sequence = @entry))
+			AND EXISTS (SELECT FROM privacy_request_leads l JOIN erasures e USING (lead_id) WHERE l.request_id = r.id
+				AND e.sequence = @entry))
 		OR f.id IN (` + exportsWithTextsSQL + `)
 	ORDER BY f.id FOR UPDATE)`
 
 // deleteNoteExportsSQL deletes the prepared ledger exports that can contain the note of a ledger entry.
 const deleteNoteExportsSQL = `WITH texts AS MATERIALIZED (
 	SELECT e.lead_id, e.partner_id, e.account_id, e.currency, e.kind, e.occurred_at
-	FROM ledger_notes n JOIN ledger_entries e ON e.id = n.entry_id AND e.occurred_at = n.occurred_at WHERE n.entry_id = @entry
+	FROM ledger_notes n JOIN ledger_entries e ON e.id = n.entry_id AND e.occurred_at = n.occurred_at
+	WHERE n.entry_id = @entry
 ), ` + requestedExportsSQL + `
-DELETE FROM files WHERE id IN (SELECT f.id FROM files f WHERE f.id IN (` + exportsWithTextsSQL + `) ORDER BY f.id FOR UPDATE)`
+DELETE FROM files WHERE id IN (SELECT f.id FROM files f WHERE f.id IN (` + exportsWithTextsSQL + `) ORDER BY f.id
+FOR UPDATE)`
 
 const requestedExportsSQL = `requested AS (
 	SELECT file_id, filter->>'all' = 'true' AS everywhere, filter->'partners' AS partners, (filter->>'partner')::uuid AS partner,

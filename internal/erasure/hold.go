@@ -247,7 +247,8 @@ type LeadHold struct {
 // HoldsOver returns the active legal holds that apply to leads, by lead and then the oldest at the start.
 func (s *Service) HoldsOver(ctx context.Context, ids []uuid.UUID) (all []LeadHold, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.id AS lead, l.partner_id AS partner, h.id AS hold, h.person, h.reason, h.placed_at, h.placed_by
-		FROM leads l JOIN legal_holds h ON h.lead_id = l.id OR l.email_digest = ANY (h.email_digests) OR l.phone_digest = ANY (h.phone_digests)
+		FROM leads l JOIN legal_holds h ON h.lead_id = l.id OR l.email_digest = ANY (h.email_digests)
+		OR l.phone_digest = ANY (h.phone_digests)
 		WHERE l.id IN ? AND h.released_at IS NULL ORDER BY l.id, h.id`, ids).Scan(&all).Error
 	return all, postgres.Translate(err)
 }

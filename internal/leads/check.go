@@ -32,14 +32,17 @@ SELECT l.id FROM leads l
 	LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id >= $1 AND c.lead_id < $2
 WHERE l.id >= $1 AND l.id < $2 AND l.received_at >= $3 AND l.received_at < $4 AND (
 	(k.lead_id IS NULL) <> (l.state = 'erased') OR c.lead_id IS NULL
-	OR NOT EXISTS (SELECT FROM lead_events e WHERE e.lead_id = l.id AND e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered')
-	OR l.sandbox = EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id AND e.kind = 'accrual' AND e.occurred_at >= $3 AND e.occurred_at < $4))
+	OR NOT EXISTS (SELECT FROM lead_events e WHERE e.lead_id = l.id AND e.lead_id >= $1 AND e.lead_id < $2
+		AND e.kind = 'delivered')
+	OR l.sandbox = EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id AND e.kind = 'accrual'
+		AND e.occurred_at >= $3 AND e.occurred_at < $4))
 UNION
 SELECT other.lead_id FROM (
 	SELECT lead_id FROM lead_keys WHERE lead_id >= $5 AND lead_id < $6
 	UNION ALL SELECT lead_id FROM consents WHERE lead_id >= $5 AND lead_id < $6
 	UNION ALL SELECT lead_id FROM lead_events WHERE lead_id >= $5 AND lead_id < $6
-	UNION ALL SELECT lead_id FROM ledger_entries WHERE lead_id >= $5 AND lead_id < $6 AND kind = 'accrual' AND occurred_at >= $7 AND occurred_at < $8) other
+	UNION ALL SELECT lead_id FROM ledger_entries WHERE lead_id >= $5 AND lead_id < $6 AND kind = 'accrual'
+	AND occurred_at >= $7 AND occurred_at < $8) other
 WHERE NOT EXISTS (SELECT FROM leads l WHERE l.id = other.lead_id AND l.id >= $5 AND l.id < $6)
 LIMIT $9`
 

@@ -64,7 +64,8 @@ const findStandardSQL = `SELECT digest FROM (SELECT DISTINCT digest FROM disclos
 			WHERE u.digest = recent.digest AND u.lead_id > $2 AND l.id > $2 AND NOT l.sandbox LIMIT $3) AS counted) >= $4`
 
 const deleteStandardUsesSQL = `DELETE FROM disclosure_uses WHERE lead_id IN (
-	SELECT lead_id FROM disclosures d CROSS JOIN LATERAL (SELECT lead_id FROM disclosure_uses u WHERE u.digest = d.digest LIMIT $1) AS used
+	SELECT lead_id FROM disclosures d CROSS JOIN LATERAL (SELECT lead_id FROM disclosure_uses u WHERE u.digest = d.digest
+		LIMIT $1) AS used
 	WHERE standard LIMIT $1)`
 
 // MarkStandardDisclosures marks the disclosure texts that have become standard. After that, posts and

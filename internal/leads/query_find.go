@@ -41,7 +41,8 @@ func (r *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 		return uuid.Nil, ErrNotFound
 	}
 	var partner uuid.UUID
-	err = r.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).Scan(&partner)
+	err = r.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).
+		Scan(&partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, ErrNotFound
 	}
@@ -191,12 +192,15 @@ func invalidField(field, message string) error {
 // time of the search.
 const findPersonSQL = `SELECT received_at, id FROM (
 		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
-	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
+	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC
+	LIMIT $8`
 
 // allOfPersonSQL selects all of a consumer's leads in a period.
 const allOfPersonSQL = `SELECT id, partner_id, email_digest, phone_digest FROM (
-		SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE email_digest = ANY ($3) AND id >= $1 AND id < $2
-		UNION SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE phone_digest = ANY ($4) AND id >= $1 AND id < $2 OFFSET 0) l
+		SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE email_digest = ANY ($3) AND id >= $1
+		AND id < $2
+		UNION SELECT id, partner_id, email_digest, phone_digest, received_at FROM leads WHERE phone_digest = ANY ($4)
+		AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $5 AND received_at < $6 ORDER BY id DESC`
 
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }

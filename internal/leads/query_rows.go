@@ -101,7 +101,8 @@ func (r *Reader) horizon(ctx context.Context, w window, left, size int) (examine
 		each = max(size+1, left/len(w.partners))
 	}
 	sql := fmt.Sprintf(`WITH examined AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM examined), received_at, id
-			FROM (SELECT) one LEFT JOIN (SELECT received_at, id FROM examined WHERE n = %d ORDER BY received_at %[3]s, id %[3]s LIMIT 1) last ON true`,
+			FROM (SELECT) one LEFT JOIN (SELECT received_at, id FROM examined WHERE n = %d ORDER BY received_at %[3]s, id %[3]s
+				LIMIT 1) last ON true`,
 		w.each(c, "SELECT one.*", "l.received_at, l.id, row_number() OVER (ORDER BY l.received_at "+w.order()+", l.id "+w.order()+") AS n", each), each, w.order())
 	var at *time.Time
 	var lead *uuid.UUID

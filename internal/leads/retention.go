@@ -19,8 +19,10 @@ func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, 
 	_, end := quote.IDRange(before, before)
 	return postgres.InBatches(ctx, s.pool, `WITH old AS (
 			SELECT k.lead_id FROM lead_keys k JOIN leads l ON l.id = k.lead_id
-			WHERE k.lead_id < $1 AND l.id < $1 AND l.received_at < $2 AND k.body_digest IS NOT NULL LIMIT $3 FOR UPDATE OF k SKIP LOCKED)
-		UPDATE lead_keys k SET body_digest = NULL, answered_key = NULL FROM old WHERE k.lead_id = old.lead_id AND k.lead_id < $1`, end, before)
+			WHERE k.lead_id < $1 AND l.id < $1 AND l.received_at < $2 AND k.body_digest IS NOT NULL LIMIT $3
+			FOR UPDATE OF k SKIP LOCKED)
+		UPDATE lead_keys k SET body_digest = NULL, answered_key = NULL FROM old WHERE k.lead_id = old.lead_id
+		AND k.lead_id < $1`, end, before)
 }
 
 // DeleteSandbox deletes sandbox leads received before the given time, and returns how many it deleted

@@ -171,7 +171,8 @@ WITH post AS MATERIALIZED (
 		AND (SELECT status FROM accounts WHERE id = named.account_id AND partner_id = named.partner_id) = 'active'
 ), secret AS MATERIALIZED (
 	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
-		SELECT partner_id, not_before, expires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
+		SELECT partner_id, not_before, expires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active'
+		LIMIT 1) AS active
 ), registered AS MATERIALIZED (
 	SELECT key_wrapper, wrapping_key FROM (SELECT DISTINCT key_wrapper, wrapping_key FROM post) AS named
 	WHERE (SELECT true FROM wrapping_keys WHERE wrapper = named.key_wrapper AND key = named.wrapping_key)
@@ -213,7 +214,8 @@ WITH post AS MATERIALIZED (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
 	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (attempt_id)
 )
-SELECT attempt_id, key_registered, secret_active, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead USING (attempt_id)`
+SELECT attempt_id, key_registered, secret_active, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead
+USING (attempt_id)`
 
 // statement contains deliverSQL with its lists of columns filled in. The field columns contains the
 // parameters of the SQL statement in order.

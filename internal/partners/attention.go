@@ -63,7 +63,8 @@ func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err err
 // returns at most maxExpiring partners, ordered by expiry.
 func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.expires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
-		WHERE p.status = 'approved' AND s.state = 'active' AND (s.expires_at IS NULL OR s.expires_at > $1) AND ($2 OR p.id = ANY ($3))
+		WHERE p.status = 'approved' AND s.state = 'active' AND (s.expires_at IS NULL OR s.expires_at > $1)
+		AND ($2 OR p.id = ANY ($3))
 		GROUP BY p.id HAVING bool_and(s.expires_at IS NOT NULL AND s.expires_at < $4) ORDER BY 3, 1 LIMIT $5`,
 		s.clock.Now(), sc.All(), append([]uuid.UUID{}, sc.IDs()...), at, maxExpiring)
 	if err != nil {

@@ -53,7 +53,8 @@ func retainedSince(today time.Time) time.Time { return today.AddDate(0, 0, -rete
 const reachedSQL = uncounted + `
 SELECT ARRAY(
 	SELECT partner_id FROM partner_prices
-		LEFT JOIN (SELECT partner_id, leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date) AS counted USING (partner_id)
+		LEFT JOIN (SELECT partner_id, leads FROM daily_lead_counts
+			WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date) AS counted USING (partner_id)
 		LEFT JOIN today USING (partner_id)
 	WHERE daily_lead_cap <= coalesce(counted.leads, 0) + coalesce(today.leads, 0)
 ), (SELECT count(*) FROM uncounted)`
@@ -74,7 +75,8 @@ func reachedCaps(
 // These leads count towards its daily cap. Sandbox leads are not included.
 func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
 	const all = uncounted + `
-		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $4), 0)
+		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date
+			AND partner_id = $4), 0)
 			+ coalesce((SELECT leads FROM today WHERE partner_id = $4), 0)`
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)

@@ -107,7 +107,8 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 		SELECT counted.found, counted.as_of, `+postgres.Columns[models.Partner]("p")+`, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts,
 			coalesce(f.posts, 0) AS posts, coalesce(f.rejected_posts, 0) AS rejected, coalesce(f.rejected_before, 0) AS rejected_before,
 			f.last_traffic_at, sort_key
-		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until FROM partner_figures_state) AS as_of) AS counted
+		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until
+			FROM partner_figures_state) AS as_of) AS counted
 			LEFT JOIN ((?) AS page JOIN partners p ON p.id = page.id LEFT JOIN partner_figures f ON f.partner_id = p.id) ON true
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
 }

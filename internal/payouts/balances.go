@@ -172,7 +172,8 @@ func laterSums(ctx context.Context, tx pgx.Tx) (all accountSums, err error) {
 		span := postgres.Span(window)
 		err := postgres.Releasing(ctx, tx, func(tx pgx.Tx) error {
 			rows, err := tx.Query(ctx, `SELECT e.account_id, e.currency, `+sumColumns+` FROM ledger_entries e
-				WHERE e.id > $1 AND e.occurred_at >= $2 AND e.occurred_at < $3 GROUP BY e.account_id, e.currency`, postgres.PlanEachTime, added, span.From, span.Until)
+				WHERE e.id > $1 AND e.occurred_at >= $2 AND e.occurred_at < $3
+				GROUP BY e.account_id, e.currency`, postgres.PlanEachTime, added, span.From, span.Until)
 			if err != nil {
 				return err
 			}

@@ -226,7 +226,9 @@ func (s *Service) addUp(ctx context.Context, sc scope.Scope, f Filter) (all []Su
 	}
 	for _, window := range postgres.Windows(months) {
 		c := f.conditions(sc, postgres.Span(window))
-		rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+` FROM ledger_entries e`+f.claims()+c.where()+` GROUP BY e.currency`, c.planned()...)
+		rows, err := s.db.Pool.Query(ctx,
+			`SELECT e.currency, `+sumColumns+` FROM ledger_entries e`+f.claims()+c.where()+` GROUP BY e.currency`,
+			c.planned()...)
 		if err != nil {
 			return nil, err
 		}

@@ -126,7 +126,8 @@ WITH open AS MATERIALIZED (
 	RETURNING account_id, outcome
 )
 INSERT INTO payout_run_entries (entry_id, occurred_at, run_id)
-SELECT open.id, open.occurred_at, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
+SELECT open.id, open.occurred_at, CAST(@run AS uuid) FROM open JOIN made USING (account_id)
+WHERE made.outcome IN ('pays', 'even')`
 
 // prepare runs the job that claims a run's entries, several accounts at a time. If an attempt
 // fails, its claims remain, and the next attempt continues with the remaining accounts.
@@ -164,7 +165,8 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 // accounts, which earn nothing.
 func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM accounts a WHERE NOT sandbox
-		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id) ORDER BY id`, r.ID).Scan(&all).Error
+		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id)
+		ORDER BY id`, r.ID).Scan(&all).Error
 	return all, err
 }
 

@@ -28,8 +28,10 @@ func (s *Service) Returnable(ctx context.Context, sc scope.Scope, leads []uuid.U
 	window := s.policy.ReturnWindow
 	err = s.db.Pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE in_time AND state IS NULL), max(received_at) FILTER (WHERE in_time AND state IS NULL),
 			count(*) FILTER (WHERE state = 'open')
-		FROM (SELECT l.received_at, l.received_at >= $4 AS in_time, r.state FROM leads l LEFT JOIN returns r ON r.lead_id = l.id AND r.state <> 'rejected'
-			WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 AND NOT l.sandbox AND l.state <> 'erased' AND ($5 OR l.partner_id = ANY ($6))) of_leads`,
+		FROM (SELECT l.received_at, l.received_at >= $4 AS in_time, r.state FROM leads l LEFT
+			JOIN returns r ON r.lead_id = l.id AND r.state <> 'rejected'
+			WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 AND NOT l.sandbox AND l.state <> 'erased'
+			AND ($5 OR l.partner_id = ANY ($6))) of_leads`,
 		postgres.PlanEachTime, leads, slices.MinFunc(leads, id.Compare), slices.MaxFunc(leads, id.Compare),
 		s.clock.Now().Add(-window), sc.All(), sc.IDs(),
 	).Scan(&r.Leads, &r.Until, &r.Open)

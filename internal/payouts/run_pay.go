@@ -86,7 +86,8 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	}
 	var left int64
 	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id AND e.occurred_at = c.occurred_at
-		WHERE c.run_id = @run AND c.occurred_at >= @first AND e.occurred_at >= @first GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`,
+		WHERE c.run_id = @run AND c.occurred_at >= @first AND e.occurred_at >= @first GROUP BY e.account_id
+		HAVING sum(e.amount_minor) <> 0) AS uneven`,
 		map[string]any{"run": r.ID, "first": first}).Scan(&left).Error
 	if err == nil && left > 0 {
 		err = fmt.Errorf("paying run %s: entries do not sum to zero (accounts: %d)", RunID(r.ID), left)

@@ -137,7 +137,8 @@ func (s *Service) PartnerStatement(
 		return v, postgres.Translate(err)
 	}
 	v.Payee = Payee{v.Accounts[0].LegalName, v.Partner.Address, v.Partner.TaxID}
-	err = db.Raw(`SELECT legal_name, address, tax_id FROM payees WHERE run_id = ? AND partner_id = ?`, run, partner).Scan(&v.Payee).Error
+	err = db.Raw(`SELECT legal_name, address, tax_id FROM payees WHERE run_id = ? AND partner_id = ?`, run, partner).
+		Scan(&v.Payee).Error
 	return v, postgres.Translate(err)
 }
 
@@ -169,6 +170,7 @@ func (s *Service) RunsOf(
 		return nil, errNoStatement
 	}
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT r.id FROM payout_runs r WHERE r.prepared_at IS NOT NULL AND r.state <> 'cancelled'
-		AND EXISTS (SELECT FROM statements s WHERE s.run_id = r.id AND s.partner_id = ?) ORDER BY r.id DESC LIMIT ?`, partner, size).Scan(&all).Error
+		AND EXISTS (SELECT FROM statements s WHERE s.run_id = r.id AND s.partner_id = ?) ORDER BY r.id DESC
+		LIMIT ?`, partner, size).Scan(&all).Error
 	return all, postgres.Translate(err)
 }

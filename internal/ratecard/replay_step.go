@@ -95,7 +95,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 // sizes from the last vacuum, so that it does not have to wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
-			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
+			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class
+				WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
 			FROM generate_series(0, $2::int - 1) AS day) AS days`, first, left, most).Scan(&days)
 	return days, err
 }

@@ -24,7 +24,8 @@ var linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.pro
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.file_currency, l.file_minor, l.ledger_currency, l.ledger_minor, l.received_at,
 		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.resolved_by, ''), coalesce(s.at, '0001-01-01Z')
-	FROM (SELECT ` + postgres.Columns[models.ReconciliationLine]("l") + ` FROM reconciliation_lines l WHERE l.reconciliation_id = $1%s) l
+	FROM (SELECT ` + postgres.Columns[models.ReconciliationLine]("l") + ` FROM reconciliation_lines l
+		WHERE l.reconciliation_id = $1%s) l
 		LEFT JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners p ON p.id = l.other_partner AND ($2::uuid[] IS NULL OR p.id = ANY ($2))
 		LEFT JOIN LATERAL (SELECT note, resolved_by, at FROM reconciliation_resolutions s
@@ -34,7 +35,8 @@ var linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.pro
 // unresolved is an SQL condition for lines that have no resolution. It excludes leads and rows that were not
 // compared, because these cannot be resolved.
 const unresolved = ` AND l.finding NOT IN ('left_out', 'not_compared')
-	AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+	AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id
+		AND s.line = l.line)`
 
 // restricted returns the partners in a scope. If the scope includes all partners, it returns nil, which
 // becomes NULL in SQL.

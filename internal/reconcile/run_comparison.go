@@ -30,7 +30,8 @@ const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id
 const findReferencesSQL = `
 WITH found AS (
 	SELECT partner_reference AS reference, min(id::text)::uuid AS lead_id, count(*) AS leads FROM leads
-	WHERE partner_id = @partner AND id >= @first AND id < @end AND partner_reference <> '' AND partner_reference IN (SELECT reference FROM list WHERE reference <> '') GROUP BY 1
+	WHERE partner_id = @partner AND id >= @first AND id < @end AND partner_reference <> ''
+	AND partner_reference IN (SELECT reference FROM list WHERE reference <> '') GROUP BY 1
 ), resolved AS (
 	SELECT line, CASE WHEN leads = 1 THEN found.lead_id END AS lead_id,
 		CASE WHEN found.lead_id IS NULL THEN '` + problemLeadPrefix + `' WHEN leads > 1 THEN '` + problemReference + `' ELSE problem END AS problem
@@ -65,7 +66,8 @@ const referencePeriod = 31 * 24 * time.Hour
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
-	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner AND occurred_at >= @first GROUP BY lead_id, currency
+	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner AND occurred_at >= @first
+	GROUP BY lead_id, currency
 ), ledger AS NOT MATERIALIZED (
 	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
@@ -100,7 +102,8 @@ WITH others AS MATERIALIZED (
 ), written AS (
 	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
 		file_currency, file_minor, ledger_currency, ledger_minor, received_at)
-	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency'
+	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs'
+	AND ledger_currency <> currency THEN 'currency'
 			WHEN part = 'addend' THEN '` + problemAddend + `' WHEN part = 'sum' AND added > 1 THEN '` + ProblemSum + `' ELSE problem END, lead_id,
 		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END,
 		CASE WHEN part IN ('duplicate', 'addend') THEN first_row END,
@@ -116,8 +119,10 @@ WITH others AS MATERIALIZED (
 	SELECT ledger.lead_id, account_id, currency, minor, received_at, CASE
 			WHEN unreadable.lead_id IS NOT NULL THEN 'named'
 			WHEN @everything THEN 'missing'
-			WHEN currency NOT IN (SELECT currency FROM covered) AND EXISTS (SELECT FROM covered) THEN '` + problemOtherCurrency + `'
-			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
+			WHEN currency NOT IN (SELECT currency FROM covered)
+			AND EXISTS (SELECT FROM covered) THEN '` + problemOtherCurrency + `'
+			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL)
+			AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
 			ELSE 'missing' END AS outcome
 	FROM ledger LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)
 	WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
@@ -143,7 +148,8 @@ const accrualsSQL = `
 WITH whole AS MATERIALIZED (
 	SELECT min(starts_at) AS starts_at, max(ends_at) AS ends_at FROM partitions WHERE parent = 'ledger_entries'
 ), listed AS MATERIALIZED (
-	SELECT lead_id FROM list, whole WHERE problem = '' AND lead_id >= first_id(starts_at - interval '1 day') AND lead_id < first_id(ends_at)
+	SELECT lead_id FROM list, whole WHERE problem = '' AND lead_id >= first_id(starts_at - interval '1 day')
+	AND lead_id < first_id(ends_at)
 )
 SELECT least(@from, (SELECT partition_time(lead_id::text) - interval '1 day' FROM listed ORDER BY lead_id LIMIT 1)),
 	greatest(@until, (SELECT partition_time(lead_id::text) + interval '1 day' FROM listed ORDER BY lead_id DESC LIMIT 1))`

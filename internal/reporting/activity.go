@@ -27,7 +27,8 @@ func (r *Reader) RecentLeads(
 ) ([]RecentLead, error) {
 	first, _ := quote.IDRange(since, since)
 	leads, err := ofPartner[storedLead](ctx, r.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
-		FROM leads WHERE partner_id = $1 AND received_at >= $2 AND id >= $5 ORDER BY received_at DESC, id DESC LIMIT $3`, since, n, uuid.Nil, first)
+		FROM leads WHERE partner_id = $1 AND received_at >= $2 AND id >= $5 ORDER BY received_at DESC, id DESC
+		LIMIT $3`, since, n, uuid.Nil, first)
 	if err != nil {
 		return nil, err
 	}

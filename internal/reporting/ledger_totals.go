@@ -35,7 +35,8 @@ const (
 	totalsFind = `SELECT EXISTS (SELECT FROM ledger_entries WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4)`
 
 	totalsAdd = `INSERT INTO ledger_totals AS t (account_id, currency, month, entries, accrued_minor, returned_minor, adjusted_minor, paid_minor)
-		SELECT account_id, currency, date_trunc('month', occurred_at AT TIME ZONE 'UTC')::date, ` + totalColumns + ` FROM ledger_entries
+		SELECT account_id, currency, date_trunc('month', occurred_at AT TIME ZONE 'UTC')::date, ` + totalColumns + `
+		FROM ledger_entries
 		WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4 GROUP BY 1, 2, 3
 		ON CONFLICT (account_id, currency, month) DO UPDATE SET entries = t.entries + excluded.entries,
 			accrued_minor = t.accrued_minor + excluded.accrued_minor, returned_minor = t.returned_minor + excluded.returned_minor,
@@ -126,12 +127,14 @@ func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err e
 			d := TotalsDifference{Month: month.From}
 			if err := tx.QueryRow(ctx, `WITH entry AS (
 					SELECT account_id, currency, `+totalColumns+` FROM ledger_entries
-					WHERE id <= (SELECT added_to FROM ledger_totals_state) AND occurred_at >= $1 AND occurred_at < $2 GROUP BY account_id, currency
+					WHERE id <= (SELECT added_to FROM ledger_totals_state) AND occurred_at >= $1 AND occurred_at < $2
+					GROUP BY account_id, currency
 				), total AS (
 					SELECT account_id, currency, entries, accrued_minor, returned_minor, adjusted_minor, paid_minor FROM ledger_totals
 					WHERE month = ($1::timestamptz AT TIME ZONE 'UTC')::date
 				)
-				SELECT count(DISTINCT (account_id, currency)) FROM ((TABLE entry EXCEPT TABLE total) UNION ALL (TABLE total EXCEPT TABLE entry)) AS different`,
+				SELECT count(DISTINCT (account_id, currency))
+				FROM ((TABLE entry EXCEPT TABLE total) UNION ALL (TABLE total EXCEPT TABLE entry)) AS different`,
 				month.From, month.Until).Scan(&d.Totals); err != nil {
 				return err
 			}
@@ -148,7 +151,9 @@ func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err e
 // which all nodes report as a metric.
 func (r *Rollup) checkDaily(ctx context.Context) error {
 	now := r.clock.Now()
-	claimed, err := r.db.Pool.Exec(ctx, `UPDATE ledger_totals_state SET checked_at = $1 WHERE checked_at IS NULL OR checked_at <= $2`, now, now.Add(-checkEvery))
+	claimed, err := r.db.Pool.Exec(ctx,
+		`UPDATE ledger_totals_state SET checked_at = $1 WHERE checked_at IS NULL OR checked_at <= $2`, now,
+		now.Add(-checkEvery))
 	if err != nil {
 		return postgres.Translate(err)
 	}

@@ -98,7 +98,8 @@ func (r *Reader) Figures(ctx context.Context, sc scope.Scope, within Range) (f F
 // counted when the range began, or the counts of that time are already deleted.
 func (r *Reader) Totals(ctx context.Context, sc scope.Scope, within Range) (*Totals, error) {
 	var counted bool
-	err := r.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, within.From).Scan(&counted)
+	err := r.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, within.From).
+		Scan(&counted)
 	if err != nil || !counted {
 		return nil, postgres.Translate(err)
 	}

@@ -136,7 +136,8 @@ func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progres
 	switch err = tx.QueryRow(ctx, `SELECT added_until, whole_before FROM partner_figures_state`).Scan(&p.until, &p.whole); {
 	case errors.Is(err, pgx.ErrNoRows):
 		p = progress{first, first}
-		_, err = tx.Exec(ctx, `INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1, $2)`, p.until, p.whole)
+		_, err = tx.Exec(ctx, `INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1, $2)`, p.until,
+			p.whole)
 	case p.whole.Before(first):
 		p.whole = first
 	}
@@ -174,7 +175,8 @@ func addLatest(ctx context.Context, tx pgx.Tx, from, until, now time.Time) error
 	}
 	return inOrder(ctx, tx,
 		statement{`INSERT INTO partner_days AS d (day, partner_id, currency, leads, payout_minor) ` + sums + `
-			ON CONFLICT (day, partner_id, currency) DO UPDATE SET leads = d.leads + excluded.leads, payout_minor = d.payout_minor + excluded.payout_minor`,
+			ON CONFLICT (day, partner_id, currency) DO UPDATE
+			SET leads = d.leads + excluded.leads, payout_minor = d.payout_minor + excluded.payout_minor`,
 			[]any{from, until}},
 		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{now.Truncate(day).Add(-retentionDays * day)}},
 		sumPosts(from.Add(-entryDelay), now, now),
@@ -221,7 +223,8 @@ const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
 	), by_partner AS (
-		SELECT partner_id, sum(leads)::bigint AS leads, jsonb_agg(jsonb_build_object('currency', currency, 'minor', minor) ORDER BY by_currency.leads DESC, currency) AS payouts
+		SELECT partner_id, sum(leads)::bigint AS leads, jsonb_agg(jsonb_build_object('currency', currency, 'minor', minor)
+			ORDER BY by_currency.leads DESC, currency) AS payouts
 		FROM by_currency GROUP BY partner_id
 	), by_hour AS (
 		SELECT partner_id, sum(posts) FILTER (WHERE hour >= $2)::bigint AS posts,
@@ -233,7 +236,8 @@ const show = `, by_currency AS (
 			(f.leads, f.payouts, f.last_traffic_at, f.posts, f.rejected_posts, f.rejected_before) AS had
 		FROM shown p LEFT JOIN by_partner s ON s.partner_id = p.id LEFT JOIN by_hour h ON h.partner_id = p.id
 			LEFT JOIN partner_figures f ON f.partner_id = p.id
-			LEFT JOIN LATERAL (SELECT minute FROM traffic_minutes m WHERE m.partner_id = p.id ORDER BY minute DESC LIMIT 1) t ON true
+			LEFT JOIN LATERAL (SELECT minute FROM traffic_minutes m WHERE m.partner_id = p.id ORDER BY minute DESC
+				LIMIT 1) t ON true
 	)
 	INSERT INTO partner_figures (partner_id, leads, payouts, last_traffic_at, posts, rejected_posts, rejected_before)
 	SELECT id, leads, payouts, seen, posts, rejected, before FROM latest

@@ -13,7 +13,8 @@ import (
 )
 
 // The constant unsigned is an SQL list of the outcomes of unsigned posts that were accepted.
-const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) + `', '` +
+const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) +
+	`', '` +
 	string(models.OutcomeReplayedUnsigned) + `', '` + string(models.OutcomeReplayedReportOnly) + `'`
 
 // The constant accepted is the SQL condition for an accepted post.

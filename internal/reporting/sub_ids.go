@@ -41,13 +41,15 @@ type SubIDReport struct {
 // uses.
 var subIDsSQL = fmt.Sprintf(`WITH counted AS MATERIALIZED (
 	SELECT id, sub_id, currency, price_minor FROM leads
-	WHERE partner_id = $1 AND sub_id <> '' AND received_at >= $2 AND received_at < $3 AND id >= $4 AND id < $5 AND NOT sandbox LIMIT %[1]d + 1
+	WHERE partner_id = $1 AND sub_id <> '' AND received_at >= $2 AND received_at < $3 AND id >= $4 AND id < $5
+	AND NOT sandbox LIMIT %[1]d + 1
 ), returned AS MATERIALIZED (
 	SELECT lead_id FROM returns WHERE partner_id = $1 AND state = 'accepted' AND lead_id >= $4 AND lead_id < $5
 )
 SELECT sub_id, currency, count(*), sum(price_minor)::bigint, count(lead_id), coalesce(sum(price_minor) FILTER (WHERE lead_id IS NOT NULL), 0)::bigint,
 	(SELECT count(*) > %[1]d FROM counted)
-FROM counted LEFT JOIN returned ON lead_id = id GROUP BY sub_id, currency ORDER BY count(*) DESC, sub_id, currency LIMIT %[2]d`,
+FROM counted LEFT JOIN returned ON lead_id = id GROUP BY sub_id, currency ORDER BY count(*) DESC, sub_id, currency
+LIMIT %[2]d`,
 	MaxSubIDLeads, MaxSubIDs+1)
 
 // SubIDs returns a partner's leads, payouts and returns in a range by subId. The report is empty if the

@@ -146,7 +146,8 @@ func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID, columns map[str
 // those whose retention period had passed, and those of another request, which lists their partners.
 func erasedElsewhere(tx *gorm.DB, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
 	err = tx.Raw(`SELECT lead_id FROM privacy_request_leads l WHERE request_id = @request
-		AND lead_id IN (SELECT lead_id FROM erasures JOIN erasure_entries USING (sequence) WHERE lead_id = l.lead_id AND reason <> @retention AND requested_at >= @received)
+		AND lead_id IN (SELECT lead_id FROM erasures JOIN erasure_entries USING (sequence) WHERE lead_id = l.lead_id
+			AND reason <> @retention AND requested_at >= @received)
 		AND NOT EXISTS (SELECT FROM privacy_request_leads o WHERE o.lead_id = l.lead_id AND o.erased) ORDER BY lead_id`,
 		sql.Named("request", r.ID), sql.Named("received", r.ReceivedOn), sql.Named("retention", models.EraseForRetention)).Scan(&ids).Error
 	return ids, err
@@ -182,7 +183,8 @@ func (s *Service) HeldLeads(ctx context.Context, request uuid.UUID) ([]uuid.UUID
 func (s *Service) Receipts(ctx context.Context, request uuid.UUID) (all []erasure.Receipt, err error) {
 	var erased []models.Erasure
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT ON (lead_id) lead_id, sequence, note
-		FROM privacy_request_leads JOIN erasures USING (lead_id) WHERE request_id = ? ORDER BY lead_id, sequence DESC`, request).Scan(&erased).Error
+		FROM privacy_request_leads JOIN erasures USING (lead_id) WHERE request_id = ?
+		ORDER BY lead_id, sequence DESC`, request).Scan(&erased).Error
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

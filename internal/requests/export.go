@@ -191,7 +191,8 @@ func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (id
 		}
 		var contacts int
 		err = tx.Raw(`SELECT count(*) FROM privacy_request_leads r
-			WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e WHERE e.lead_id = r.lead_id)`, r.ID).Scan(&contacts).Error
+			WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e
+				WHERE e.lead_id = r.lead_id)`, r.ID).Scan(&contacts).Error
 		if err != nil {
 			return err
 		}
@@ -241,7 +242,8 @@ func (s *Service) checkKeys(ctx context.Context, request uuid.UUID) error {
 	var keys []models.LeadKey
 	err := s.db.Gorm.WithContext(ctx).Raw(`SELECT DISTINCT coalesce(k.key_wrapper, '') AS key_wrapper, coalesce(k.key_version, '') AS key_version
 		FROM privacy_request_leads r LEFT JOIN lead_keys k USING (lead_id)
-		WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e WHERE e.lead_id = r.lead_id)`, request).Scan(&keys).Error
+		WHERE r.request_id = ? AND NOT EXISTS (SELECT FROM erasures e
+			WHERE e.lead_id = r.lead_id)`, request).Scan(&keys).Error
 	if err != nil {
 		return postgres.Translate(err)
 	}
@@ -288,7 +290,8 @@ func (s *Service) attachExport(
 
 // lockWithExport locks the file of a request's export, if there is one, and then the request.
 func lockWithExport(tx *gorm.DB, request uuid.UUID) (models.PrivacyRequest, error) {
-	err := tx.Exec(`SELECT FROM files WHERE id = (SELECT file_id FROM privacy_requests WHERE id = ?) FOR UPDATE`, request).Error
+	err := tx.Exec(`SELECT FROM files WHERE id = (SELECT file_id FROM privacy_requests WHERE id = ?) FOR UPDATE`, request).
+		Error
 	if err != nil {
 		return models.PrivacyRequest{}, err
 	}

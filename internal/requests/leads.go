@@ -363,7 +363,8 @@ func (s *Service) changeLeads(
 
 // hasErased reports whether a request has erased leads.
 func hasErased(tx *gorm.DB, request uuid.UUID) (erased bool, err error) {
-	err = tx.Raw(`SELECT EXISTS (SELECT FROM privacy_request_leads WHERE request_id = ? AND erased)`, request).Scan(&erased).Error
+	err = tx.Raw(`SELECT EXISTS (SELECT FROM privacy_request_leads WHERE request_id = ? AND erased)`, request).
+		Scan(&erased).Error
 	return erased, err
 }
 

@@ -44,7 +44,8 @@ func (s *Service) Notices(ctx context.Context, request uuid.UUID) (all []Partner
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.partner_id AS partner, count(*) AS leads, coalesce(n.notified_by, '') AS notified_by, n.notified_at,
 			coalesce(n.reason, '') AS reason, coalesce(n.note, '') AS note
 		FROM privacy_request_leads l LEFT JOIN privacy_request_notices n USING (request_id, partner_id)
-		WHERE request_id = ? AND `+notifiable+` GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note ORDER BY leads DESC, partner`, request).Scan(&all).Error
+		WHERE request_id = ? AND `+notifiable+` GROUP BY l.partner_id, n.notified_by, n.notified_at, n.reason, n.note
+		ORDER BY leads DESC, partner`, request).Scan(&all).Error
 	for i := range all {
 		all[i].NotifiedAt = all[i].NotifiedAt.UTC()
 	}

@@ -184,7 +184,8 @@ var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") 
 	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending,
 		count(*) FILTER (WHERE r.erased) AS own, count(*) FILTER (WHERE r.email_number > 1 OR r.phone_number > 1) AS differ
 	FROM privacy_request_leads r LEFT JOIN LATERAL (
-		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence AND NOT n.keeps_consent)) AS done
+		SELECT bool_or((SELECT n.erased_at IS NOT NULL FROM erasure_entries n WHERE n.sequence = x.sequence
+			AND NOT n.keeps_consent)) AS done
 		FROM erasures x WHERE x.lead_id = r.lead_id) e ON true
 	WHERE r.request_id = privacy_requests.id) l`
 
@@ -209,12 +210,14 @@ func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, er
 // Open returns at most size open requests, those that are due first at the start. If after is not
 // uuid.Nil, the list continues after this request.
 func (s *Service) Open(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.list(ctx, `(outcome IS NULL OR `+noticesOpenSQL+`)`, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+	return s.list(ctx, `(outcome IS NULL OR `+noticesOpenSQL+`)`,
+		`(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
 }
 
 // ToNotify is like Open, but returns only requests with partners to notify.
 func (s *Service) ToNotify(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.list(ctx, noticesOpenSQL, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
+	return s.list(ctx, noticesOpenSQL, `(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`,
+		`due_on, id`, after, size)
 }
 
 // Due contains the numbers of open requests, and of partners to notify of erasures.
@@ -236,7 +239,8 @@ func (s *Service) CountDue(ctx context.Context) (d Due, err error) {
 // Closed returns at most size closed requests, the latest at the start. If after is not uuid.Nil, the
 // list continues after this request.
 func (s *Service) Closed(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
-	return s.list(ctx, `outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`)`, `(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
+	return s.list(ctx, `outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`)`,
+		`(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)
 }
 
 func (s *Service) list(
@@ -257,8 +261,10 @@ func (s *Service) list(
 func (s *Service) DeleteOld(ctx context.Context) (int64, error) {
 	before := s.clock.Now().AddDate(0, 0, -s.settings.RequestDays)
 	n, err := postgres.InBatches(ctx, s.db.Pool, `DELETE FROM privacy_requests WHERE id IN (
-		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`) AND closed_at < $1 AND file_id IS NULL
-			AND NOT EXISTS (SELECT FROM privacy_request_notices n WHERE n.request_id = id AND n.notified_at >= $1) LIMIT $2)`, before)
+		SELECT id FROM privacy_requests WHERE outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`) AND closed_at < $1
+		AND file_id IS NULL
+			AND NOT EXISTS (SELECT FROM privacy_request_notices n WHERE n.request_id = id AND n.notified_at >= $1)
+			LIMIT $2)`, before)
 	if err != nil {
 		return n, fmt.Errorf("delete old privacy requests: %w", err)
 	}

@@ -235,7 +235,8 @@ func (r *activeRun) eraseDeferred(
 	for after := uuid.Nil; ; {
 		var due []leads.DueLead
 		err := r.db.Gorm.WithContext(ctx).Raw(`SELECT l.id, l.country FROM retention_deferred d JOIN leads l ON l.id = d.lead_id
-			WHERE d.category = ? AND d.lead_id > ? AND d.lead_id < ? AND (l.country = ANY (?::text[])) <> ? ORDER BY l.id LIMIT ?`,
+			WHERE d.category = ? AND d.lead_id > ? AND d.lead_id < ? AND (l.country = ANY (?::text[])) <> ? ORDER BY l.id
+			LIMIT ?`,
 			p.Category, after, group.Until, "{"+strings.Join(group.Countries, ",")+"}", group.Others, erasure.LeadsPerEntry).Scan(&due).Error
 		if err != nil || len(due) == 0 {
 			return postgres.Translate(err)
@@ -273,7 +274,8 @@ func (r *activeRun) eraseBatch(
 		if err != nil {
 			return err
 		}
-		mine := tx.Exec(`UPDATE retention_runs SET heartbeat_at = ?, erased = ? WHERE id = ? AND holder = ?`, r.clock.Now(), text, r.run.ID, r.holder)
+		mine := tx.Exec(`UPDATE retention_runs SET heartbeat_at = ?, erased = ? WHERE id = ? AND holder = ?`, r.clock.Now(),
+			text, r.run.ID, r.holder)
 		if mine.Error != nil || mine.RowsAffected == 0 {
 			return errors.Join(mine.Error, errRunning)
 		}
@@ -384,7 +386,8 @@ func (r *activeRun) end(ctx context.Context) error {
 	now := r.clock.Now()
 	r.run.EndedAt = &now
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		mine := tx.Exec(`UPDATE retention_runs SET ended_at = ?, holder = NULL WHERE id = ? AND holder = ?`, now, r.run.ID, r.holder)
+		mine := tx.Exec(`UPDATE retention_runs SET ended_at = ?, holder = NULL WHERE id = ? AND holder = ?`, now, r.run.ID,
+			r.holder)
 		if mine.Error != nil || mine.RowsAffected == 0 {
 			return errors.Join(mine.Error, errRunning)
 		}

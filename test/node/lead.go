@@ -44,9 +44,11 @@ const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT 
 	l.quoted_postcode, l.partner_reference, l.sub_id, l.quoted_at, l.received_at, l.price_minor, coalesce(e.amount_minor, 0), l.currency, l.phone_flagged,
 	c.acknowledged_at, c.acknowledged_text, d.text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
 	l.ciphertext, l.iv, l.auth_tag, k.wrapped_key, k.salt
-	FROM leads l JOIN lead_keys k ON k.lead_id = l.id JOIN accounts a ON a.id = l.account_id JOIN consents c ON c.lead_id = l.id
+	FROM leads l JOIN lead_keys k ON k.lead_id = l.id JOIN accounts a ON a.id = l.account_id
+	JOIN consents c ON c.lead_id = l.id
 	LEFT JOIN disclosures d ON d.digest = c.disclosure_digest
-	LEFT JOIN ledger_entries e ON e.lead_id = l.id AND e.kind = 'accrual' AND e.partner_id = l.partner_id AND e.currency = l.currency
+	LEFT JOIN ledger_entries e ON e.lead_id = l.id AND e.kind = 'accrual' AND e.partner_id = l.partner_id
+	AND e.currency = l.currency
 	WHERE l.id = $1`
 
 // Lead reads a stored lead and decrypts its envelope with the local key.

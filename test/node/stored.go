@@ -20,7 +20,8 @@ func (n *Node) Stored(t testing.TB) Stored {
 	t.Helper()
 	var s Stored
 	err := n.Root.QueryRow(context.Background(), `SELECT (SELECT count(*) FROM leads), (SELECT count(*) FROM consents),
-		(SELECT count(*) FROM ledger_entries), (SELECT count(*) FROM lead_events)`).Scan(&s.Leads, &s.Consents, &s.Entries, &s.Events)
+		(SELECT count(*) FROM ledger_entries), (SELECT count(*)
+			FROM lead_events)`).Scan(&s.Leads, &s.Consents, &s.Entries, &s.Events)
 	if err != nil {
 		t.Fatal(err)
 	}

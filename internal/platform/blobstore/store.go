@@ -134,7 +134,8 @@ var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed",
 // Open returns a reader for the decrypted and decompressed contents of a file.
 func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
 	var complete bool
-	err := c.db.Pool.QueryRow(ctx, `SELECT complete FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&complete)
+	err := c.db.Pool.QueryRow(ctx, `SELECT complete FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).
+		Scan(&complete)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !complete {
 		return nil, ErrGone
 	}

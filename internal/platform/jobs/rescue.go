@@ -15,7 +15,8 @@ import (
 // stranded is the SQL condition for jobs that no worker seems to be processing. These are running jobs
 // without a recent progress report, and waiting jobs that the queue library River will not run again.
 const stranded = `coalesce(heartbeat_at, enqueued_at) < ? AND (state = 'running' OR (state = 'waiting'
-	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
+	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id
+		AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
 // rescueLoop looks for jobs whose worker has stopped reporting progress, and gives them to other
 // workers. The old worker may still be running, but it can no longer write for the job.

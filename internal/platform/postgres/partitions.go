@@ -61,7 +61,8 @@ type Horizon struct {
 func (db *DB) Horizons(ctx context.Context, now time.Time) ([]Horizon, error) {
 	tables := slices.Concat(leadTables, ledgerTables, []string{pings})
 	rows, err := db.Pool.Query(ctx, `
-		SELECT name, CASE WHEN bool_or(starts_at <= $1) THEN min(ends_at) FILTER (WHERE next_starts_at IS DISTINCT FROM ends_at) END
+		SELECT name, CASE WHEN bool_or(starts_at <= $1) THEN min(ends_at) FILTER (WHERE next_starts_at IS DISTINCT
+			FROM ends_at) END
 		FROM unnest($2::text[]) AS name LEFT JOIN (
 			SELECT parent, starts_at, ends_at, lead(starts_at) OVER (PARTITION BY parent ORDER BY starts_at) AS next_starts_at
 			FROM partitions WHERE ends_at > $1) AS p ON parent = name

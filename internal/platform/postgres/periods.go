@@ -29,7 +29,8 @@ type Querier interface {
 // From or Until is zero, the period has no limit on that side.
 func Partitions(ctx context.Context, q Querier, table string, within Period) ([]Period, error) {
 	rows, err := q.Query(ctx, `SELECT starts_at, ends_at FROM partitions
-		WHERE parent = $1 AND ($2::timestamptz IS NULL OR ends_at > $2) AND ($3::timestamptz IS NULL OR starts_at < $3) ORDER BY starts_at DESC`,
+		WHERE parent = $1 AND ($2::timestamptz IS NULL OR ends_at > $2) AND ($3::timestamptz IS NULL OR starts_at < $3)
+		ORDER BY starts_at DESC`,
 		table, optional(within.From), optional(within.Until))
 	if err != nil {
 		return nil, err

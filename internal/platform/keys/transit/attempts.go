@@ -54,7 +54,8 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 			return err
 		}
 		err := tx.QueryRow(ctx, `INSERT INTO vault_logins (credential, counts_until) SELECT $1, clock_timestamp() + $2::interval
-			WHERE (SELECT count(*) FROM vault_logins WHERE credential = $1) < $3 RETURNING id`, credential, attemptLasts, maxAttempts).Scan(&attempt)
+			WHERE (SELECT count(*) FROM vault_logins WHERE credential = $1) < $3
+			RETURNING id`, credential, attemptLasts, maxAttempts).Scan(&attempt)
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = tx.QueryRow(ctx, `SELECT min(counts_until) FROM vault_logins WHERE credential = $1`, credential).Scan(&until)
 		}

@@ -77,7 +77,8 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 // can never be decrypted again. It needs an identity that is allowed to do this, and nothing else.
 func (w *Wrapper) Expire(ctx context.Context, v Versions, before int) error {
 	// Vault deletes only versions that may neither decrypt nor encrypt.
-	minimum := fmt.Appendf(nil, `{"min_decryption_version":%d,"min_encryption_version":%d}`, max(v.MinDecryption, before), max(v.MinEncryption, before))
+	minimum := fmt.Appendf(nil, `{"min_decryption_version":%d,"min_encryption_version":%d}`, max(v.MinDecryption, before),
+		max(v.MinEncryption, before))
 	if _, err := w.write(ctx, "configure", w.keyPath()+"/config", minimum); err != nil {
 		return err
 	}
