@@ -86,6 +86,7 @@ func New(o Options) (http.Handler, error) {
 	get("/api/industries", publish(contentJSON[0], industries).serve)
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", pages.Document).serve)
 	get(pack.KeyPath, s.evidenceKeys)
+	get("/", publish(contentHTML, view.Root).serve)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
 	get("/docs.js", publish("text/javascript; charset=utf-8", view.Script).serve)

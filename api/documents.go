@@ -88,7 +88,6 @@ func matches(header, tag string) bool {
 // elsewhere contains paths that lead to a document, with the document's path. It is relative because a
 // proxy may add a prefix to both paths.
 var elsewhere = map[string]string{
-	"/":             "docs",
 	"/docs/":        "../docs",
 	"/openapi.json": "openapi.yaml",
 }

@@ -59,7 +59,10 @@ func TestDocsAnswerQuestions(t *testing.T) {
 	server := httptest.NewServer(newService(t, newPlatform(t), nil, nil).handler)
 	t.Cleanup(server.Close)
 	p := browser.Start(t).Page(t, browser.Emulation{})
-	p.Open(server.URL + "/docs")
+	p.Open(server.URL + "/")
+	lookAt(p, "root", true)
+	p.Emulate(browser.Emulation{})
+	p.Submit(`a[href="docs"]`)
 	lookAt(p, "docs", true)
 	p.Emulate(browser.Emulation{})
 	for id, wants := range answers {

@@ -7,17 +7,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// AddMonthOfTraffic adds a month of traffic and some ledger entries, which the overview shows.
+// AddMonthOfTraffic adds a month of traffic, and the ledger entries of its leads, which the overview shows.
 func (h *Console) AddMonthOfTraffic(t *testing.T) {
 	t.Helper()
 	h.Exec(t, `INSERT INTO traffic_minutes
-		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2], (kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
+		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2],
+			(kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
 		FROM generate_series($1::timestamptz - interval '30 days', $1, interval '1 hour') AS hour,
-			(VALUES (ARRAY['ping', 'priced', '8400']), (ARRAY['ping', 'excluded', '210']), (ARRAY['ping', 'payload', '60']), (ARRAY['post', 'delivered', '1450']),
-				(ARRAY['post', 'expired', '22']), (ARRAY['post', 'signature', '13']), (ARRAY['post', 'payload', '9'])) AS kinds(kind)`, h.Time.Now())
-	h.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-		SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'accrual', n::text, 1900 + n % 4100, (ARRAY['GBP', 'GBP', 'GBP', 'EUR', 'USD'])[1 + n % 5], $1::timestamptz - n * interval '7 minutes'
-		FROM generate_series(1, 3000) AS n`, h.Time.Now())
+			(VALUES (ARRAY['ping', 'priced', '90']), (ARRAY['ping', 'excluded', '3']), (ARRAY['ping', 'payload', '2']),
+				(ARRAY['post', 'delivered', '15']), (ARRAY['post', 'expired', '1.2']), (ARRAY['post', 'signature', '0.9']),
+				(ARRAY['post', 'payload', '0.6'])) AS kinds(kind)`, h.Time.Now())
+	h.Exec(t, `INSERT INTO ledger_entries
+			(partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT partner_id, account_id, gen_random_uuid(), 'accrual', gen_random_uuid()::text, 1900 + n * 137 % 4100,
+			(ARRAY['GBP', 'GBP', 'GBP', 'EUR', 'USD'])[1 + n % 5], minute - n * interval '1 second'
+		FROM traffic_minutes, generate_series(1, count) AS n WHERE outcome = 'delivered'`)
 }
 
 // AddTraffic records n requests from an account, dated ten minutes before the current time.

@@ -16,6 +16,10 @@ var (
 	//
 	//go:embed docs.css
 	Stylesheet []byte
+	// Root is the page at the address of the API, which links to the documentation.
+	//
+	//go:embed root.html
+	Root []byte
 	// Script is the script of the pages, served at /docs.js. It adds copy buttons and marks
 	// the current section. The pages are complete without it.
 	//
