@@ -37,12 +37,13 @@ screenshots: needs ## write screenshots of all console pages (light, dark, narro
 test: needs ## run all tests with the race detector, against a real Postgres
 	$(GO) test -race -ldflags='-s -w' -timeout 30m ./...
 
-# Packages with slow tests, which use a browser, kill processes or measure times.
+# Packages with slow tests, which use a browser, kill processes or measure times. Other packages have slow tests in files
+# with the build constraint !short. Test programs are linked without debugging information, because that is faster.
 SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
-test-short: ## run the fast tests (no browser, no killed processes), without the race detector
-	$(GO) test -ldflags='-s -w' -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
+test-short: ## run the fast tests (no browser, killed processes or large data), without the race detector
+	$(GO) test -tags short -ldflags='-s -w' -timeout 15m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
 check: ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities

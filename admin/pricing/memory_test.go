@@ -1,3 +1,5 @@
+//go:build !short
+
 package pricing_test
 
 import (

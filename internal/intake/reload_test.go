@@ -1,3 +1,5 @@
+//go:build !short
+
 package intake_test
 
 import (

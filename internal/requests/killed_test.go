@@ -1,3 +1,5 @@
+//go:build !short
+
 package requests_test
 
 import (
@@ -29,14 +31,4 @@ func TestErasureRequestSurvivesKilledProcess(t *testing.T) {
 		t.Errorf("got %s with %d erased leads, want erased with %d", outcome, found.Erased, len(all))
 	}
 	r.CheckErasedOnce(t, all)
-}
-
-// copyLead stores n copies of a lead under other ids. Their contact records cannot be decrypted, because
-// they are bound to the lead.
-func (r rig) copyLead(t *testing.T, lead uuid.UUID, n int) {
-	t.Helper()
-	r.DB.Exec(t, `WITH ids AS (SELECT l.id AS old, (substring(l.id::text FOR 24) || lpad(to_hex(i), 12, '0'))::uuid AS new, gen_random_uuid() AS attempt
-			FROM leads l, generate_series(1, $2) i WHERE l.id = $1),
-		lead AS (INSERT INTO leads SELECT (jsonb_populate_record(l, jsonb_build_object('id', new, 'attempt_id', attempt, 'transaction_id', 'tx_' || new))).* FROM leads l, ids WHERE l.id = old)
-		INSERT INTO lead_keys SELECT (jsonb_populate_record(k, jsonb_build_object('lead_id', new))).* FROM lead_keys k, ids WHERE k.lead_id = old`, lead, n)
 }

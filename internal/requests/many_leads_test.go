@@ -1,3 +1,5 @@
+//go:build !short
+
 package requests_test
 
 import (
@@ -229,4 +231,38 @@ func countLines(t *testing.T, archive, passphrase, name, text string) (n int) {
 	}
 	leadkit.Must(t, errors.Join(lines.Err(), extract.Wait()))
 	return n
+}
+
+// An entry of the journal contains at most 1,000 leads.
+func TestErasureRequestWithManyLeads(t *testing.T) {
+	t.Parallel()
+	r := rig{leadkit.New(t)}
+	ctx, lead := t.Context(), r.Deliver(t, leadkit.Contact)
+	r.copyLead(t, lead, 2500)
+	request := r.Request(t, models.RequestErasure)
+	if err := r.Requests.Erase(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Erasures.Finish(ctx); err != nil { // the rest
+		t.Fatal(err)
+	}
+	if _, found := r.State(t, request); found.Leads != 2501 || found.Erased != 2501 {
+		t.Errorf("got %+v", found)
+	}
+	if v, err := r.Erasures.Verify(ctx); err != nil || v.Entries != 3 {
+		t.Errorf("got %+v, %v, want 3 entries", v, err)
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); n != 0 {
+		t.Errorf("%d leads have a contact record", n)
+	}
+}
+
+// copyLead stores n copies of a lead under other ids. Their contact records cannot be decrypted, because
+// they are bound to the lead.
+func (r rig) copyLead(t *testing.T, lead uuid.UUID, n int) {
+	t.Helper()
+	r.DB.Exec(t, `WITH ids AS (SELECT l.id AS old, (substring(l.id::text FOR 24) || lpad(to_hex(i), 12, '0'))::uuid AS new, gen_random_uuid() AS attempt
+			FROM leads l, generate_series(1, $2) i WHERE l.id = $1),
+		lead AS (INSERT INTO leads SELECT (jsonb_populate_record(l, jsonb_build_object('id', new, 'attempt_id', attempt, 'transaction_id', 'tx_' || new))).* FROM leads l, ids WHERE l.id = old)
+		INSERT INTO lead_keys SELECT (jsonb_populate_record(k, jsonb_build_object('lead_id', new))).* FROM lead_keys k, ids WHERE k.lead_id = old`, lead, n)
 }

@@ -178,30 +178,6 @@ func TestErasureRequest(t *testing.T) {
 	}
 }
 
-// An entry of the journal contains at most 1,000 leads.
-func TestErasureRequestWithManyLeads(t *testing.T) {
-	t.Parallel()
-	r := rig{leadkit.New(t)}
-	ctx, lead := t.Context(), r.Deliver(t, leadkit.Contact)
-	r.copyLead(t, lead, 2500)
-	request := r.Request(t, models.RequestErasure)
-	if err := r.Requests.Erase(ctx, request); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Erasures.Finish(ctx); err != nil { // the rest
-		t.Fatal(err)
-	}
-	if _, found := r.State(t, request); found.Leads != 2501 || found.Erased != 2501 {
-		t.Errorf("got %+v", found)
-	}
-	if v, err := r.Erasures.Verify(ctx); err != nil || v.Entries != 3 {
-		t.Errorf("got %+v, %v, want 3 entries", v, err)
-	}
-	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); n != 0 {
-		t.Errorf("%d leads have a contact record", n)
-	}
-}
-
 // If the journal cannot be written, nothing is erased, and it is carried out later.
 func TestErasureRequestWithoutJournal(t *testing.T) {
 	t.Parallel()
