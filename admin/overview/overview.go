@@ -30,7 +30,7 @@ func (h *Handlers) overview(k *web.Request) error {
 		return err
 	}
 	if err != nil {
-		h.Log.Error("reading overview figures failed", "request_id", k.By.RequestID, "error",
+		h.Log.Error("cannot read overview figures", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The statistics are temporarily unavailable.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.Page(v))

@@ -28,7 +28,7 @@ func (h *Handlers) showSuspend(k *web.Request, status int, p models.Partner, ver
 	case errors.Is(err, context.Canceled): // the user left the page
 		return err
 	case err != nil: // a partner can be suspended even then
-		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
+		h.Log.Error("cannot read a partner's traffic", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
 		facts = []ui.Fact{{Name: "Recent traffic", Value: "could not be loaded"}}
 	}

@@ -31,7 +31,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	if err != nil {
-		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
+		h.Log.Error("cannot read a partner's traffic", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The partner's traffic could not be loaded.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.PartnerTraffic(v))

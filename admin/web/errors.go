@@ -109,7 +109,7 @@ func AuditRejection(k *Request, f *apperr.Error) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}
 	if err := k.console.Audit.LogRejectedRequest(ctx, k.By, e); err != nil {
-		k.console.Log.Error("recording a rejection in the audit log failed", "request_id", k.By.RequestID, "error",
+		k.console.Log.Error("cannot record a rejection in the audit log", "request_id", k.By.RequestID, "error",
 			err.Error())
 	}
 }

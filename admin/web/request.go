@@ -174,7 +174,7 @@ func (k *Request) Show(status int, page templ.Component) error {
 		// The wrapper hides Flush. If templ flushed, even the smallest pages would be compressed.
 		ctx := ui.WithNotice(ui.WithFormKey(r.Context(), k.FormKey()), k.hiddenNotice())
 		if err := page.Render(ctx, struct{ io.Writer }{w}); err != nil {
-			k.console.Log.Debug("sending a page failed", "request_id", k.By.RequestID, "error", err.Error())
+			k.console.Log.Debug("cannot send a page", "request_id", k.By.RequestID, "error", err.Error())
 		}
 	})).ServeHTTP(k.W, k.R)
 	return nil

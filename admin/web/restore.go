@@ -96,7 +96,7 @@ func saveForm(k *Request) string {
 	})
 	f := staff.SavedForm{Page: withQuery(page, "restore", RestoreForm), Action: k.R.URL.Path, Values: values}
 	if err := k.console.Staff.SaveForm(k.R.Context(), person, f); err != nil {
-		k.console.Log.Error("saving a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+		k.console.Log.Error("cannot save a form", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 		return ""
 	}
 	return f.Page
@@ -150,7 +150,7 @@ func (k *Request) restoredPage(page templ.Component) templ.Component {
 		}
 		if found {
 			if err := k.console.Staff.DeleteSavedForm(ctx, k.Session.Staff.ID, k.restored); err != nil {
-				k.console.Log.Error("deleting a saved form failed", "request_id", k.By.RequestID, "error", err.Error())
+				k.console.Log.Error("cannot delete a saved form", "request_id", k.By.RequestID, "error", err.Error())
 			}
 		}
 		_, err = w.Write(filled)

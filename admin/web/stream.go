@@ -47,7 +47,7 @@ func sendFile(k *Request, name, contentType string, write func(to io.Writer) err
 	if err == nil || !a.begun {
 		return err
 	}
-	k.console.Log.Warn("sending a file failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+	k.console.Log.Warn("cannot send a file", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	panic(http.ErrAbortHandler)
 }
 

@@ -89,7 +89,7 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	}
 	f := apperr.As(err)
 	if f == nil {
-		a.log.Error("checking the erasure journal failed, retrying", "error", postgres.Translate(err))
+		a.log.Error("cannot check the erasure journal, retrying", "error", postgres.Translate(err))
 		return "", false
 	}
 	if cause := f.Unwrap(); cause != nil {

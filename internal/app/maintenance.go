@@ -77,7 +77,7 @@ func (a *App) retain(ctx context.Context, s step) {
 	defer cancel()
 	n, err := s.do(bounded)
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn("retention failed, retrying in an hour", "what", s.name, "error", postgres.Translate(err))
+		a.log.Warn("cannot run retention, retrying in an hour", "what", s.name, "error", postgres.Translate(err))
 	} else if n > 0 {
 		a.log.Info("retention", "what", s.name, "gone", n)
 	}
@@ -108,7 +108,7 @@ func (a *App) ensurePartitionsHourly(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := a.ensurePartitions(bounded); err != nil && ctx.Err() == nil {
-		a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
+		a.log.Warn("cannot create partitions, retrying in an hour", "error", postgres.Translate(err))
 	}
 }
 
@@ -116,7 +116,7 @@ func (a *App) analyzePartitions(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if _, err := a.db.AnalyzePartitions(bounded); err != nil && ctx.Err() == nil {
-		a.log.Warn("collecting statistics about partitioned tables failed, retrying in an hour", "error",
+		a.log.Warn("cannot collect statistics about partitioned tables, retrying in an hour", "error",
 			postgres.Translate(err))
 	}
 }
@@ -128,7 +128,7 @@ func (a *App) checkLeads(ctx context.Context) {
 		found, checked, err := a.leads.CheckNext(bounded, a.clock.Now())
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("checking leads for missing rows failed, retrying in an hour", "error", postgres.Translate(err))
+			a.log.Warn("cannot check leads for missing rows, retrying in an hour", "error", postgres.Translate(err))
 		}
 		if err != nil || !checked {
 			return
@@ -149,7 +149,7 @@ func (a *App) noteAuditHead(ctx context.Context) {
 	event, head, err := a.audit.Head(bounded)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		a.log.Warn("reading the head of the audit log failed", "error", postgres.Translate(err))
+		a.log.Warn("cannot read the head of the audit log", "error", postgres.Translate(err))
 	case err == nil && head != "":
 		a.log.Info("audit log", "event", event, "head", head)
 	}

@@ -69,7 +69,7 @@ func (a *App) readSnapshot() []postgres.Timeline {
 		err = json.Unmarshal(text, &s.found)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Error("reading the snapshot file failed", "error", cause(err).Error())
+		a.log.Error("cannot read the snapshot file", "error", cause(err).Error())
 	}
 	s.foundErr = err
 	return s.found.Timelines
@@ -105,7 +105,7 @@ func (a *App) restoreSnapshot() string {
 	}
 	card, err := a.prices.CompileVersion(s.found.CardVersion, s.found.Card)
 	if err != nil {
-		a.log.Error("compiling the rate card in the snapshot file failed", "error", err.Error())
+		a.log.Error("cannot compile the rate card in the snapshot file", "error", err.Error())
 		return "not read"
 	}
 	a.card.Restore(card)
@@ -151,7 +151,7 @@ func (a *App) keepSnapshot(ctx context.Context) {
 			if err != nil {
 				pause = retryAfter
 				if !failing {
-					a.log.Error("writing the snapshot file failed: check the folder of database.snapshot_file",
+					a.log.Error("cannot write the snapshot file: check the folder of database.snapshot_file",
 						"error", cause(err).Error())
 				}
 			} else {

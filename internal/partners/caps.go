@@ -71,9 +71,9 @@ func (c *Caps) Run(ctx context.Context) {
 		err := c.Count(ctx)
 		switch {
 		case err == nil && failure.End():
-			c.log.Info("counting daily caps recovered")
+			c.log.Info("daily caps can be counted again")
 		case err != nil && ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
-			c.log.Warn("counting daily caps failed, using the last count until midnight UTC", "age",
+			c.log.Warn("cannot count daily caps, using the last count until midnight UTC", "age",
 				c.Age().String(), "error", err)
 		}
 		select {

@@ -28,11 +28,11 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM jobs WHERE `+stranded+` LIMIT 100`,
 			q.clock.Now().Add(-heartbeatTimeout)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
-			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
+			q.log.Warn("cannot search for stranded jobs", "error", postgres.Translate(err))
 		}
 		for _, jobID := range found { // each in its own transaction, so that a failure does not affect other jobs
 			if err := q.rescue(ctx, jobID); err != nil && ctx.Err() == nil {
-				q.log.Warn("rescuing a job failed", "job", jobID, "error", err)
+				q.log.Warn("cannot rescue a job", "job", jobID, "error", err)
 			}
 		}
 		select {

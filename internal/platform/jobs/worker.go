@@ -81,7 +81,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil {
-		q.log.Warn("claiming a job failed, retrying", "job", j.Args.ID, "error", postgres.Translate(err))
+		q.log.Warn("cannot claim a job, retrying", "job", j.Args.ID, "error", postgres.Translate(err))
 		return river.JobSnooze(pollInterval)
 	}
 	beating, stop := context.WithCancel(ctx)
@@ -180,7 +180,7 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 // job after heartbeatTimeout.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
-		q.log.Warn("saving the state of a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
+		q.log.Warn("cannot save the state of a job", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 	}
 }
 
@@ -193,7 +193,7 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		return q.fail(tx, r.Job, failure)
 	})
 	if err != nil && !errors.Is(err, ErrSuperseded) {
-		q.log.Error("saving the failure of a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
+		q.log.Error("cannot save the failure of a job", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 		return errors.New("saving the failure failed; see the log")
 	}
 	return river.JobCancel(errors.New(failure))
