@@ -13,7 +13,7 @@ func (h *Console) AddMonthOfTraffic(t *testing.T) {
 	h.Exec(t, `INSERT INTO traffic_minutes
 		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2],
 			(kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
-		FROM generate_series($1::timestamptz - interval '30 days', $1, interval '1 hour') AS hour,
+		FROM generate_series(date_trunc('minute', $1::timestamptz - interval '30 days'), $1, interval '1 hour') AS hour,
 			(VALUES (ARRAY['ping', 'priced', '90']), (ARRAY['ping', 'excluded', '3']), (ARRAY['ping', 'payload', '2']),
 				(ARRAY['post', 'delivered', '15']), (ARRAY['post', 'expired', '1.2']), (ARRAY['post', 'signature', '0.9']),
 				(ARRAY['post', 'payload', '0.6'])) AS kinds(kind)`, h.Time.Now())
