@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -19,8 +22,43 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
+
+// If nodeDatabase is set, this test binary runs as a node with the database at that URL until it is
+// killed. nodeTime is the time of its clock.
+const (
+	nodeDatabase = "PAYOUTS_TEST_DATABASE"
+	nodeTime     = "PAYOUTS_TEST_TIME"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(nodeDatabase); url != "" {
+		runNode(url)
+	}
+	testkit.Main(m)
+}
+
+func runNode(url string) {
+	at, err := time.Parse(time.RFC3339Nano, os.Getenv(nodeTime))
+	if err != nil {
+		panic(err)
+	}
+	db, err := postgres.Open(context.Background(), postgres.Options{
+		URL:              url,
+		MaxConnections:   5,
+		ConnectTimeout:   5 * time.Second,
+		StatementTimeout: 10 * time.Second,
+	})
+	if err != nil {
+		panic(err)
+	}
+	now := clock.NewManual(at)
+	queue := jobs.NewQueue(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).ClaimOneAccountPerStep()
+	queue.Run(context.Background())
+}
 
 const window = 30 * 24 * time.Hour
 
