@@ -80,7 +80,9 @@ var canaryText = regexp.MustCompile(`canary-[a-z]+`)
 
 // canaryPages returns the paths of the pages and exports that contain erasable values, and which ones. It requests
 // all GET routes, and the given further paths.
-func canaryPages(t *testing.T, h *admintest.Console, b *admintest.Client, objects map[string]string, partner string, more ...string) map[string][]string {
+func canaryPages(
+	t *testing.T, h *admintest.Console, b *admintest.Client, objects map[string]string, partner string, more ...string,
+) map[string][]string {
 	t.Helper()
 	for _, r := range admin.Routes(h.Options) {
 		if r.Method != http.MethodGet || r.Login != "" {
@@ -124,7 +126,8 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 	reconciliation := c.UploadPartnerFile(t, "harbour-leads", rows...)
 	form := c.ColumnForm(t, reconciliation)
 	c.Compare(t, reconciliation, form)
-	b.Post(t, reconciliation+"/save", url.Values{"version": {c.Version(t, reconciliation)}}).ExpectRedirect(t, reconciliation)
+	b.Post(t, reconciliation+"/save", url.Values{"version": {c.Version(t, reconciliation)}}).
+		ExpectRedirect(t, reconciliation)
 	b.Post(t, reconciliation+"/lines/2/resolve", url.Values{"note": {"canary-resolution"}})
 	returned := b.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {"fraud"}, "evidence": {"canary-evidence"}}).ExpectCreated(t, "/payouts/returns/")
 	b.Post(t, returned+"/accept", url.Values{"answer": {"canary-answer"}})
@@ -135,7 +138,8 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	request, err := c.Options.Requests.By(user).Create(t.Context(), requests.NewRequest{
-		Kind: models.RequestAccess, ReceivedOn: c.Time.Now().UTC().Truncate(24 * time.Hour), Leads: []uuid.UUID{leadID}, Reference: "canary-request",
+		Kind: models.RequestAccess, ReceivedOn: c.Time.Now().UTC().
+			Truncate(24 * time.Hour), Leads: []uuid.UUID{leadID}, Reference: "canary-request",
 		Identity: requests.Identity{Check: models.IdentityReply, Note: "canary-identity"},
 	})
 	if err != nil {
@@ -165,13 +169,19 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 		"/privacy/requests": requests.ID(request.ID), "/privacy/disclosures": consents.DisclosureID(disclosure),
 		"/reconciliation": strings.TrimPrefix(reconciliation, "/reconciliation/"),
 	}
-	more := []string{"/partners/" + partner + "?tab=traffic", "/payouts?lead=" + lead, reconciliation + "?finding=amount_differs", reconciliation + "?finding=matched"}
+	more := []string{
+		"/partners/" + partner + "?tab=traffic", "/payouts?lead=" + lead, reconciliation + "?finding=amount_differs",
+		reconciliation + "?finding=matched",
+	}
 	open := canaryPages(t, c.Console, b, objects, partner, more...)
 	for path, want := range map[string][]string{
-		"/leads/" + lead: {"canary-answer", "canary-certificate", "canary-disclosure", "canary-party", "canary-postcode", "canary-quoted", "canary-reference", "canary-reveal", "canary-sub", "canary-transaction"},
-		"/leads":         {"canary-reference", "canary-sub"},
-		"/payouts":       {"canary-answer", "canary-reference", "canary-sub"},
-		returned:         {"canary-answer", "canary-evidence"},
+		"/leads/" + lead: {
+			"canary-answer", "canary-certificate", "canary-disclosure", "canary-party", "canary-postcode", "canary-quoted",
+			"canary-reference", "canary-reveal", "canary-sub", "canary-transaction",
+		},
+		"/leads":   {"canary-reference", "canary-sub"},
+		"/payouts": {"canary-answer", "canary-reference", "canary-sub"},
+		returned:   {"canary-answer", "canary-evidence"},
 
 		"/payouts/ledger.csv":                      {"canary-answer", "canary-reference", "canary-sub"},
 		"/privacy/requests":                        {"canary-request"},

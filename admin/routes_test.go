@@ -164,7 +164,8 @@ func TestUnknownObjectIsNotFound(t *testing.T) {
 		t.Fatalf("%d", want.Status)
 	}
 	ids := []string{
-		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.People[models.Auditor].ID), h.People[models.Auditor].ID.String(), "auditor@example.com",
+		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.People[models.Auditor].ID),
+		h.People[models.Auditor].ID.String(), "auditor@example.com",
 		"0", "-1", "st_", strings.Repeat("A", 5000), "%00", "%ff", "..%2f..%2fetc", "'%20OR%20'1'='1", "%3Cscript%3E",
 	}
 	for _, r := range admin.Routes(h.Options) {

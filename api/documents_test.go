@@ -51,7 +51,8 @@ func TestDocsAnswerQuestions(t *testing.T) {
 		"browsers-and-cors":        {"CORS", "OPTIONS", "405"},
 		"versions-and-deprecation": {"info.version", "reason", "code"},
 		"limits": {"15 minutes", "300 seconds",
-			number(int(d.HTTP.ReadHeaderTimeout/time.Second)) + " seconds", number(int(d.HTTP.ReadTimeout/time.Second)) + " seconds",
+			number(int(d.HTTP.ReadHeaderTimeout/time.Second)) + " seconds",
+			number(int(d.HTTP.ReadTimeout/time.Second)) + " seconds",
 			number(int(d.HTTP.IdleTimeout/time.Second)) + " seconds", "65,536"},
 		"countries": {"GB", "UK", "EUR", "CH"},
 		"support":   {"X-Request-Id"},
@@ -116,7 +117,8 @@ func TestCopyButtonsCopyTheExactText(t *testing.T) {
 		Code              bool
 	}](p, `[...document.querySelectorAll("button")].map((b) => ({label: b.textContent, type: b.type,
 		text: (b.closest("figure")?.querySelector("pre") ?? b.closest("dd")).querySelector("code").textContent, code: b.closest("figure") !== null}))`)
-	browser.Eval[bool](p, `(() => { copied.length = 0; document.querySelectorAll("button").forEach((b) => b.click()); return true; })()`)
+	browser.Eval[bool](p,
+		`(() => { copied.length = 0; document.querySelectorAll("button").forEach((b) => b.click()); return true; })()`)
 	p.Wait(`copied.length === document.querySelectorAll("button").length`)
 	copied := browser.Eval[[]string](p, `copied`)
 	samples := 0
@@ -139,7 +141,8 @@ func TestCopyButtonsCopyTheExactText(t *testing.T) {
 // If the page is not allowed to copy the text, it selects the text, and the button says so.
 func TestCopyButtonSelectsTheTextWithoutPermission(t *testing.T) {
 	p := openDocs(t, browser.Emulation{})
-	browser.Eval[bool](p, `(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); return true; })()`)
+	browser.Eval[bool](p,
+		`(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); return true; })()`)
 	p.Click("#ping .examples button")
 	p.Wait(`document.querySelector("#ping .examples button").textContent === "Selected"`)
 	if !browser.Eval[bool](p, `getSelection().toString().trim() === document.querySelector("#ping .examples code").textContent`) {

@@ -47,7 +47,9 @@ func loadDocument(t testing.TB) *openapi3.T {
 
 // operations calls visit for every operation, with the path parameters replaced by their
 // examples.
-func operations(doc *openapi3.T, visit func(method, path string, item *openapi3.PathItem, operation *openapi3.Operation)) {
+func operations(
+	doc *openapi3.T, visit func(method, path string, item *openapi3.PathItem, operation *openapi3.Operation),
+) {
 	for _, path := range doc.Paths.InMatchingOrder() {
 		item := doc.Paths.Value(path)
 		for method, operation := range item.Operations() {
@@ -291,7 +293,8 @@ func TestIndustriesMatchTheTaxonomy(t *testing.T) {
 	schema := loadDocument(t).Components.Schemas["IndustrySlug"].Value
 	slugs := schema.Extensions["x-extensible-enum"].([]any)
 	if len(want) != 336 || !slices.Equal(slugs, want) {
-		t.Errorf("got %d industries in the document and %d in the taxonomy, want the same 336 in the same order", len(slugs), len(want))
+		t.Errorf("got %d industries in the document and %d in the taxonomy, want the same 336 in the same order", len(slugs),
+			len(want))
 	}
 	var listed []struct {
 		Slug, Name string

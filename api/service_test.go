@@ -47,7 +47,9 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 }
 
 // newLimitedService is like newService, but has other limits.
-func newLimitedService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock, limits intake.Settings) *service {
+func newLimitedService(
+	t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock, limits intake.Settings,
+) *service {
 	t.Helper()
 	if apiClock == nil {
 		apiClock = p.Time
@@ -86,7 +88,9 @@ func newLimitedService(t testing.TB, p *testkit.Platform, apiClock, intakeClock 
 func documented() docs.Settings {
 	c := config.Defaults(config.Serve)
 	c.HTTP.PublicURL = "https://leads.example"
-	return docs.Settings{HTTP: c.HTTP, Limits: c.Limits, ReturnDays: c.Payouts.ReturnDays, SandboxDays: c.Retention.SandboxDays}
+	return docs.Settings{
+		HTTP: c.HTTP, Limits: c.Limits, ReturnDays: c.Payouts.ReturnDays, SandboxDays: c.Retention.SandboxDays,
+	}
 }
 
 func newPlatform(t testing.TB) *testkit.Platform {

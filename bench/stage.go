@@ -148,7 +148,8 @@ func (s *stage) settle(ctx context.Context) error {
 	}
 	return await(ctx, 5*time.Second, func() (bool, error) {
 		var vacuums int
-		err := s.root.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`).Scan(&vacuums)
+		err := s.root.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`).
+			Scan(&vacuums)
 		return vacuums == 0, err
 	}, nil)
 }

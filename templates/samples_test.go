@@ -133,7 +133,8 @@ func signingIn() map[string]templ.Component {
 			Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP",
 		}),
 		"recovery-codes": ui.RecoveryCodes(ui.RecoveryCodesView{
-			Shell:  bare("Your recovery codes", "Use a recovery code if you cannot use your authenticator app. Each code works once."),
+			Shell: bare("Your recovery codes",
+				"Use a recovery code if you cannot use your authenticator app. Each code works once."),
 			Action: "/account/recovery-codes/kept",
 			Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB",
 				"J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"},
@@ -154,7 +155,8 @@ func signingIn() map[string]templ.Component {
 
 func sessions(own bool) []ui.SessionRow {
 	rows := []ui.SessionRow{
-		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: ago(3 * time.Hour), LastSeen: ago(2 * time.Second), Current: own},
+		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: ago(3 * time.Hour), LastSeen: ago(2 * time.Second),
+			Current: own},
 		{
 			Device:    "Safari on iPhone",
 			Address:   "2001:db8:85a3::8a2e:370:7334",
@@ -197,7 +199,8 @@ func overviews() map[string]templ.Component {
 		Tiles: []ui.StatTile{
 			{Label: "Pings", Value: "230,300", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
 			{Label: "Posts", Value: "41,210", Note: "17.9% of pings", URL: "/traffic?endpoint=post"},
-			{Label: "Accepted", Value: "97.2%", Note: "of posts, 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
+			{Label: "Accepted", Value: "97.2%", Note: "of posts, 95.9% the day before",
+				URL: "/traffic?endpoint=post&outcome=accepted"},
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
 		Rejections: []ui.Bar{

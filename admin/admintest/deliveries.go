@@ -84,7 +84,8 @@ func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign
 			Minor:    price.Minor - 250,
 			Currency: price.Currency,
 		}.Decimal()),
-		row(id.Format(id.Lead, uuid.New()), "12.50"), row(foreign, "12.50"), row(even, price.Decimal()), row(late, price.Decimal()),
+		row(id.Format(id.Lead, uuid.New()), "12.50"), row(foreign, "12.50"), row(even, price.Decimal()),
+		row(late, price.Decimal()),
 		"=1+1,12.50,GBP", row(even, "12.345"),
 	}, foreign
 }
@@ -100,7 +101,9 @@ func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead s
 
 // DeliverFrom is like Deliver, but the lead is from the given country and is priced in that country's
 // currency.
-func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
+func (b ConsoleWithDeliveries) DeliverFrom(
+	t testing.TB, by testkit.Partner, country string,
+) (lead string, earned money.Amount) {
 	t.Helper()
 	b.Platform.Reload(t)
 	q, err := b.in.Ping(intake.PingRequest{
@@ -170,7 +173,8 @@ func (b ConsoleWithDeliveries) UploadPartnerFile(t testing.TB, partner string, r
 // is the URL of the page.
 func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
 	t.Helper()
-	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))
+	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`,
+		IDOf(t, at)))
 }
 
 // IDOf returns the ID in the URL of a reconciliation's page.
@@ -207,7 +211,8 @@ func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values)
 // AwaitState waits until a reconciliation has the given state.
 func (b ConsoleWithDeliveries) AwaitState(t testing.TB, at string, state models.ReconciliationState) {
 	t.Helper()
-	testkit.Eventually(t, time.Minute, "the reconciliation is "+string(state), func() bool { return b.StateOf(t, at) == state })
+	testkit.Eventually(t, time.Minute, "the reconciliation is "+string(state),
+		func() bool { return b.StateOf(t, at) == state })
 }
 
 // StateOf returns the state of a reconciliation.

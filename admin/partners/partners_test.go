@@ -123,7 +123,8 @@ func TestOnboarding(t *testing.T) {
 	if !strings.Contains(p.Body, `href="`+path+`"`) {
 		t.Error("the onboarding page cannot be reached before signing is required")
 	}
-	b.Post(t, partner+"/signing", url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"required"}, "confirmed": {"required"}})
+	b.Post(t, partner+"/signing",
+		url.Values{"version": {admintest.VersionAt(t, p)}, "signing": {"required"}, "confirmed": {"required"}})
 	states("done", "done", "done", "done", "done", "done")
 	if p := b.Get(t, partner); strings.Contains(p.Body, `href="`+path+`"`) {
 		t.Error("the onboarding page is offered after its last step")
@@ -233,15 +234,27 @@ func TestPartnerFormErrors(t *testing.T) {
 		values url.Values
 		field  string
 	}{
-		"a slug in use":                       {"/partners/new", url.Values{"name": {"X"}, "slug": {"harbour-leads"}}, "slug"},
-		"a look-alike slug":                   {"/partners/new", url.Values{"name": {"X"}, "slug": {"harb0ur-leads"}}, "slug"},
-		"a slug in capitals":                  {"/partners/new", url.Values{"name": {"X"}, "slug": {"Harbour"}}, "slug"},
-		"a slug in Cyrillic":                  {"/partners/new", url.Values{"name": {"X"}, "slug": {"hаrbour"}}, "slug"},
-		"a partnerId in use":                  {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEADOW-101"}}, "identifier"},
-		"a partnerId in use, in another case": {o.PartnerURL + "/accounts/new", url.Values{"identifier": {" meadow-101 "}}, "identifier"},
-		"a look-alike partnerId":              {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier"},
-		"a partnerId with a space":            {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier"},
-		"no name":                             {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
+		"a slug in use": {
+			"/partners/new", url.Values{"name": {"X"}, "slug": {"harbour-leads"}}, "slug",
+		},
+		"a look-alike slug": {
+			"/partners/new", url.Values{"name": {"X"}, "slug": {"harb0ur-leads"}}, "slug",
+		},
+		"a slug in capitals": {"/partners/new", url.Values{"name": {"X"}, "slug": {"Harbour"}}, "slug"},
+		"a slug in Cyrillic": {"/partners/new", url.Values{"name": {"X"}, "slug": {"hаrbour"}}, "slug"},
+		"a partnerId in use": {
+			o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEADOW-101"}}, "identifier",
+		},
+		"a partnerId in use, in another case": {
+			o.PartnerURL + "/accounts/new", url.Values{"identifier": {" meadow-101 "}}, "identifier",
+		},
+		"a look-alike partnerId": {
+			o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier",
+		},
+		"a partnerId with a space": {
+			o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier",
+		},
+		"no name": {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
 		"an invalid email": {o.PartnerURL + "/details", url.Values{
 			"version":         {version},
 			"name":            {"X"},
@@ -640,7 +653,8 @@ func TestCheckPost(t *testing.T) {
 		return "{\n  " + members + "\"email\": \"jo@example.org\",\n  \"consent\": {\"acknowledged\": true}\n}"
 	}
 	withQuote := func(token string) string { return post(`"transactionId": "` + token + `", `) }
-	limited := o.AddStaff(t, "ben-of-harbour@example.com", models.StaffRole{Role: models.AccountManager, PartnerID: &o.PartnerID})
+	limited := o.AddStaff(t, "ben-of-harbour@example.com",
+		models.StaffRole{Role: models.AccountManager, PartnerID: &o.PartnerID})
 	o.Reload(t)
 	ben := o.Console.NewClient(t)
 	ben.SignIn(t, limited.Email)
@@ -654,8 +668,10 @@ func TestCheckPost(t *testing.T) {
 		"correct":             {"", body, body, 0, "", "", ""},
 		"Windows line breaks": {"", strings.ReplaceAll(body, "\n", "\r\n"), body, 0, "", "", ""},
 		"shared base URL":     {"POST /api/lead/post HTTP/1.1", body, body, 0, "", "", ""},
-		"re-encoded":          {"", strings.Join(strings.Fields(body), ""), body, 0, "signature", "json_rewritten", "signature"},
-		"other content":       {"", "{}", body, 0, "signature", "unexplained", "signature"},
+		"re-encoded": {
+			"", strings.Join(strings.Fields(body), ""), body, 0, "signature", "json_rewritten", "signature",
+		},
+		"other content": {"", "{}", body, 0, "signature", "unexplained", "signature"},
 		"unknown partnerId": {
 			"", post(`"partnerId": "nobody", "transactionId": "` + valid + `", `), "", 0, "fields", "", "fields",
 		},
@@ -666,7 +682,8 @@ func TestCheckPost(t *testing.T) {
 		"missing field":           {"", post(""), "", 0, "fields", "", "fields"},
 		"another partner's quote": {"", withQuote(quoteFor(other, o.Time.Now())), "", 0, "transaction", "", "transaction"},
 		"old post with an expired quote": {
-			"", withQuote(quoteFor(o.PartnerID, o.Time.Now().Add(-time.Hour))), "", -50 * time.Minute, "timestamp", "timestamp_late", "timestamp expiry",
+			"", withQuote(quoteFor(o.PartnerID, o.Time.Now().Add(-time.Hour))), "", -50 * time.Minute, "timestamp",
+			"timestamp_late", "timestamp expiry",
 		},
 		"wrong path":   {"POST /p/harbour-leads/api/lead/Post HTTP/1.1", body, "", 0, "url", "", "url"},
 		"wrong method": {"PUT /p/harbour-leads/api/lead/post HTTP/1.1", body, "", 0, "url", "", "url"},
@@ -676,7 +693,8 @@ func TestCheckPost(t *testing.T) {
 			c.sent = c.signed
 		}
 		headers := testkit.SignWith(secret, o.Time.Now().Add(c.at), []byte(c.signed))
-		pasted := c.line + "\nX-Timestamp: " + headers.Timestamp[0] + "\nX-Signature-SHA256: " + headers.Signature[0] + "\n\n" + c.sent + "\n"
+		pasted := c.line + "\nX-Timestamp: " + headers.Timestamp[0] + "\nX-Signature-SHA256: " + headers.Signature[0] +
+			"\n\n" + c.sent + "\n"
 		form := url.Values{"request": {strings.ReplaceAll(pasted, "\n", "\r\n")}}
 		p := o.Post(t, o.PartnerURL+"/check", form)
 		var failed []string
@@ -685,7 +703,8 @@ func TestCheckPost(t *testing.T) {
 		}
 		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-stop"), []string{c.stop}) ||
 			!slices.Equal(p.Values("data-causes"), []string{c.causes}) || strings.Join(failed, " ") != c.failed || strings.Contains(p.Body, secret) {
-			t.Errorf("%s: status %d, stops at %q, failed %q, causes %q: %s", name, p.Status, p.Values("data-stop"), failed, p.Values("data-causes"), p.Text())
+			t.Errorf("%s: status %d, stops at %q, failed %q, causes %q: %s", name, p.Status, p.Values("data-stop"), failed,
+				p.Values("data-causes"), p.Text())
 		}
 		// A user who may not see the other partner does not learn to whom an ID belongs.
 		if p := ben.Post(t, o.PartnerURL+"/check", form); !slices.Equal(p.Values("data-stop"), []string{c.stop}) || strings.Contains(p.Text(), "the partner meadow") {

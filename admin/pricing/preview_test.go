@@ -143,7 +143,8 @@ func TestReplay(t *testing.T) {
 	}
 	d.Exec(t, `UPDATE pings SET price_minor = $1 WHERE country = 'IE' AND outcome = 'priced'`, irish.Cell.Minor)
 	at := web.DraftURL(card.ID)
-	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, `data-empty="none"`, `value="30" selected`, `id="limits"`)
+	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, `data-empty="none"`, `value="30" selected`,
+		`id="limits"`)
 	for _, days := range []string{"", "0", "-1", "91", "a week", admintest.HostileText, "99999999999999999999"} {
 		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity,
 			`id="f-days-error"`, `data-code="invalid_value"`)
@@ -351,14 +352,16 @@ func TestPriceALead(t *testing.T) {
 		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry: plumber", "urgency: emergency",
 			`href="/pricing/versions/1"`},
 		"industry=plumber": {"45.60", "United Kingdom"},
-		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
-		"industry=plumber&country=ZZ":                                           {elsewhere, `data-other="ZZ"`},
-		"industry=plumber&country=el":                                           {elsewhere, `data-other="GR"`},
-		"industry=plumber&country=UK":                                           {"45.60", "United Kingdom"},
-		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
-		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry: plumber, country: GB"},
-		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10%", "Harbour Leads"},
-		"industry=plumber&country=IE&partner=harbour-leads":                     {`data-state="own_exclusion"`},
+		"industry=%20plumber%20&country=gb&urgency=whenever": {"45.60", "standard"},
+		"industry=plumber&country=ZZ":                        {elsewhere, `data-other="ZZ"`},
+		"industry=plumber&country=el":                        {elsewhere, `data-other="GR"`},
+		"industry=plumber&country=UK":                        {"45.60", "United Kingdom"},
+		"industry=plumber&country=GB&version=1":              {"45.60", "/pricing/versions/1"},
+		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {
+			"50.00", web.DraftURL(card.ID) + "/rules/", "industry: plumber, country: GB",
+		},
+		"industry=plumber&partner=harbour-leads":            {"50.16", "+10%", "Harbour Leads"},
+		"industry=plumber&country=IE&partner=harbour-leads": {`data-state="own_exclusion"`},
 	} {
 		d.Get(t, at+query).Expect(t, query, http.StatusOK, wants...)
 	}

@@ -31,7 +31,8 @@ func TestReconciliation(t *testing.T) {
 		`value="amount" selected`, `value="in:currency" selected`)
 	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 ||
 		!strings.Contains(p.Body, `href="`+at+`"`) {
-		t.Errorf("got state %s and findings %q, want uploaded without findings: %s", p.State(), p.Values("data-finding"), p.Text())
+		t.Errorf("got state %s and findings %q, want uploaded without findings: %s", p.State(), p.Values("data-finding"),
+			p.Text())
 	}
 	expectConflict(t, b.Post(t, at+"/save", url.Values{"version": {"1"}}), "not_compared")
 	form := b.ColumnForm(t, at)
@@ -116,7 +117,8 @@ func checkResolutions(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 	if n := b.Count(t, "reconciliation_resolutions", "true"); n != 0 {
 		t.Errorf("got %d resolutions, want 0", n)
 	}
-	b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}}).ExpectRedirect(t, at+"?finding=amount_differs&after=1#line-2")
+	b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}}).
+		ExpectRedirect(t, at+"?finding=amount_differs&after=1#line-2")
 	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK,
 		"Agreed by phone:\n&lt;b&gt;2.50 is theirs&lt;/b&gt;", "finance@example.com",
 		`data-open="0" data-tab="amount_differs"`, `href="`+line+`"`)
@@ -157,7 +159,8 @@ func TestRejectsInvalidMappings(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, _ := b.Deliver(t, b.Harbour())
-	at := b.UploadPartnerFile(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x",
+		lead+";2,500;03/04/2026;y")
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="numbers"`, `name="dates" value="31/01/2006"`,
 		`data-delimiter=";" data-encoding="UTF-8"`)
 	good := url.Values{
@@ -205,7 +208,8 @@ func TestRejectsInvalidMappings(t *testing.T) {
 			form[field] = values
 		}
 	}
-	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`, `value="1.234,56" checked`)
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`,
+		`value="1.234,56" checked`)
 	if got := b.StateOf(t, at); got != models.ReconciliationUploaded {
 		t.Errorf("got state %s, want uploaded", got)
 	}
@@ -218,7 +222,8 @@ func TestRejectsInvalidMappings(t *testing.T) {
 func TestAmbiguousDates(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP",
+		"y,1.50,03/04/2026,GBP")
 	page := b.Get(t, at).Body
 	for form, days := range map[string][2]string{
 		"31/01/2006": {"2026-03-02", "2026-04-03"},
@@ -236,7 +241,8 @@ func TestAmbiguousDates(t *testing.T) {
 		"currency": {"in:currency"},
 		"date":     {"when"},
 	}
-	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-dates-error"`, `id="f-from-error"`)
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-dates-error"`,
+		`id="f-from-error"`)
 	form.Set("dates", "01/31/2006")
 	b.Compare(t, at, form)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-from="2026-02-03" data-to="2026-03-04"`)
@@ -247,7 +253,8 @@ func TestAmbiguousDates(t *testing.T) {
 func TestUnsupportedCurrencyInRow(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP",
+		id.Format(id.Lead, uuid.New())+",1.50,CHF")
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `value="in:currency"`)
 	b.Compare(t, at, b.ColumnForm(t, at))
 	b.Get(t, at+"?finding=unreadable").ExpectTexts(t, http.StatusOK, `data-reason="currency_unknown"`)
@@ -283,7 +290,8 @@ func TestReconciliationsScope(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	mine, other := b.UploadPartnerFile(t, "harbour-leads", rows...), b.UploadPartnerFile(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
+	mine, other := b.UploadPartnerFile(t, "harbour-leads", rows...), b.UploadPartnerFile(t, "meadow-media",
+		"leadId,amount,currency", "x,1,GBP")
 	b.Compare(t, mine, b.ColumnForm(t, mine))
 	partner := b.Harbour().ID
 	b.AddStaff(t, "mine@example.com", models.StaffRole{Role: models.Finance, PartnerID: &partner})
@@ -297,7 +305,8 @@ func TestReconciliationsScope(t *testing.T) {
 			continue
 		}
 		path := admintest.FillIn(r.Path, strings.TrimPrefix(other, "/reconciliation/"))
-		p := v.Send(t, r.Method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		p := v.Send(t, r.Method, path, strings.NewReader(""),
+			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != missing.Body {
 			t.Errorf("%s %s: got status %d, want the page for 404: %s", r.Method, r.Path, p.Status, p.Text())
 		}
@@ -309,7 +318,8 @@ func TestReconciliationsScope(t *testing.T) {
 		t.Error(p.Text())
 	}
 	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, `data-empty="invalid"`)
-	v.Upload(t, "meadow-media", "a.csv", strings.Join(rows, "\n")).ExpectTexts(t, http.StatusUnprocessableEntity, `data-error="partner"`)
+	v.Upload(t, "meadow-media", "a.csv", strings.Join(rows, "\n")).
+		ExpectTexts(t, http.StatusUnprocessableEntity, `data-error="partner"`)
 	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
 		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") ||
 			strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
@@ -384,7 +394,8 @@ func TestListPages(t *testing.T) {
 	p := b.Get(t, "/reconciliation?partner=harbour-leads")
 	older := b.Get(t, p.Link("next"))
 	if !strings.Contains(older.Link("prev"), "partner=harbour-leads") || len(older.Values("data-state")) != 1 {
-		t.Errorf("got link %q to the newer page and states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
+		t.Errorf("got link %q to the newer page and states %q: %s", older.Link("prev"), older.Values("data-state"),
+			older.Text())
 	}
 	b.Get(t, "/reconciliation?state=saved").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
 	byName := b.Get(t, "/reconciliation?partner=harbour")

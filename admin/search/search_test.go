@@ -85,7 +85,8 @@ func TestSearchByName(t *testing.T) {
 	h.Exec(t, `UPDATE partners SET name = 'Plömber' WHERE id = $1`, quay)
 	row, err := h.Options.Partners.Find(t.Context(), scope.Everywhere, "quay-leads")
 	if err == nil {
-		_, err = h.Options.Partners.CreateAccount(t.Context(), scope.Everywhere, row, partners.NewAccount{Identifier: "Harbour.Main"})
+		_, err = h.Options.Partners.CreateAccount(t.Context(), scope.Everywhere, row,
+			partners.NewAccount{Identifier: "Harbour.Main"})
 	}
 	if err != nil {
 		t.Fatal(err)

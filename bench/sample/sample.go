@@ -45,7 +45,8 @@ func pingBody(random *rand.Rand, tax *pricingrules.Taxonomy) []byte {
 		body = fmt.Appendf(body, `,"urgency":%q`, urgency)
 	}
 	if random.IntN(3) == 0 {
-		body = fmt.Appendf(body, `,"job_type":%q`, pick(random, []string{"repair", "installation", "replacement", "inspection"}))
+		body = fmt.Appendf(body, `,"job_type":%q`,
+			pick(random, []string{"repair", "installation", "replacement", "inspection"}))
 	}
 	if random.IntN(4) == 0 {
 		body = fmt.Appendf(body, `,"budget":"%d-%d"`, 100*(1+random.IntN(9)), 1000*(1+random.IntN(9)))

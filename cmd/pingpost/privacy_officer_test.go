@@ -77,7 +77,8 @@ func newOfficer(t *testing.T) *officer {
 	dir := filepath.Join(folder(t), "data")
 	before := startDev(t, nil, "--data-dir", dir, "--clock-offset", "-960h")
 	o := &officer{platform: &platform{dir: dir}, guides: newReader(t, "PINGPOST_DATA_DIR="+dir)}
-	o.held, o.expired = before.partner(2).deliverFor(t, personal, "click 1"), before.partner(2).deliverFor(t, other, "click 2")
+	o.held, o.expired = before.partner(2).deliverFor(t, personal, "click 1"), before.partner(2).
+		deliverFor(t, other, "click 2")
 	if code := before.stop(t, syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code %d: %s", code, before.stderr.String())
 	}
@@ -129,7 +130,8 @@ func (o *officer) dump(t *testing.T, ownerURL string) (lines string) {
 	t.Helper()
 	o.guides.follow(t, backup+"#1-dump-the-database", "OWNER_URL="+ownerURL)
 	file := shellQuote(filepath.Join(o.guides.dir, "pingpost.dump"))
-	return strings.TrimSpace(shell(t, "pg_restore --file=- "+file+" | { grep --ignore-case --count "+personal+" || true; }"))
+	return strings.TrimSpace(shell(t,
+		"pg_restore --file=- "+file+" | { grep --ignore-case --count "+personal+" || true; }"))
 }
 
 // revealEmail prints the email address of a lead.
@@ -197,7 +199,8 @@ func (o *officer) answerRequests(t *testing.T) {
 	o.console.Get(t, "/privacy/requests/"+o.erasure).
 		Expect(t, "erasure", http.StatusOK, `data-state="open"`, `data-erased="1"`, "case 7")
 
-	extract := exec.CommandContext(t.Context(), "bsdtar", "-xO", "--passphrase", passphrase.FindString(out), "-f", "data.zip", "data.json")
+	extract := exec.CommandContext(t.Context(), "bsdtar", "-xO", "--passphrase", passphrase.FindString(out), "-f",
+		"data.zip", "data.json")
 	extract.Dir = o.guides.dir
 	data, err := extract.Output()
 	if err != nil || !bytes.Contains(data, []byte(personal)) {
@@ -205,7 +208,8 @@ func (o *officer) answerRequests(t *testing.T) {
 	}
 	namesLeads(t, "the export", string(data), o.asked, o.held)
 
-	o.states(t, o.settings(), map[string]string{o.asked: "erased", o.held: "delivered", o.expired: "delivered", o.recent: "delivered"})
+	o.states(t, o.settings(),
+		map[string]string{o.asked: "erased", o.held: "delivered", o.expired: "delivered", o.recent: "delivered"})
 	receipts := printed[[]erasureView](t, o.on(t, "erasures", "list", "--json"))
 	if len(receipts) != 1 || receipts[0].LeadID != o.asked {
 		t.Fatalf("got the erasures %+v, want one of %s", receipts, o.asked)
@@ -226,7 +230,8 @@ func (o *officer) limitRetention(t *testing.T) {
 			t.Errorf("%s does not match %s", out, pattern)
 		}
 	}
-	o.states(t, o.settings(), map[string]string{o.asked: "erased", o.held: "delivered", o.expired: "erased", o.recent: "delivered"})
+	o.states(t, o.settings(),
+		map[string]string{o.asked: "erased", o.held: "delivered", o.expired: "erased", o.recent: "delivered"})
 	for _, v := range printed[[]plannedView](t, o.on(t, "retention", "plan", "--json")) {
 		if want := map[string]int{"contact": 30, "consent": 0}[string(v.Category)]; v.EffectiveDays != want {
 			t.Errorf("the period in effect for %s is %d days, want %d", v.Category, v.EffectiveDays, want)
@@ -242,7 +247,8 @@ func (o *officer) restore(t *testing.T) {
 	env := o.production(t, "PINGPOST_DATABASE_URL="+inRestored(o.running.DatabaseURL), "PINGPOST_DATA_DIR=",
 		"PINGPOST_PRIVACY_ERASURE_JOURNAL="+journal, "PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=auditor")
 	o.rename(t, "older.dump", "pingpost.dump")
-	o.guides.follow(t, backup+"#2-restore-it", "SUPERUSER_URL="+o.superuser(t, "postgres"), "RESTORED_URL="+o.superuser(t, "pingpost_restored"))
+	o.guides.follow(t, backup+"#2-restore-it", "SUPERUSER_URL="+o.superuser(t, "postgres"),
+		"RESTORED_URL="+o.superuser(t, "pingpost_restored"))
 	out := o.guides.follow(t, backup+"#3-check-it-before-you-use-it", env...)
 	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +4 `).MatchString(out) {
 		t.Errorf("the restored database has not four leads: %s", out)
@@ -318,7 +324,8 @@ func (o *officer) exportEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Lead.ID != o.asked || d.Erasure == nil || d.Erasure.Receipt != o.receipt {
-		t.Errorf("got the lead %s with the erasure %+v, want %s with the receipt %s", d.Lead.ID, d.Erasure, o.asked, o.receipt)
+		t.Errorf("got the lead %s with the erasure %+v, want %s with the receipt %s", d.Lead.ID, d.Erasure, o.asked,
+			o.receipt)
 	}
 	var exports []string
 	for _, e := range d.Exports {
@@ -328,16 +335,24 @@ func (o *officer) exportEvidence(t *testing.T) {
 		t.Errorf("got the exports %v, want %v", exports, want)
 	}
 
-	valid := map[string]string{"verify-a-pack": o.asked, "with-openssl": "evidence.json: OK", "with-python": "valid: " + o.asked}
+	valid := map[string]string{
+		"verify-a-pack": o.asked, "with-openssl": "evidence.json: OK", "with-python": "valid: " + o.asked,
+	}
 	for section, text := range valid {
 		if out := o.verify(t, section); out.code != 0 || !strings.Contains(out.stdout, text) {
 			t.Errorf("%s: exit code %d, printed %s", section, out.code, out.stdout)
 		}
 	}
 	for name, invalid := range map[string]map[string]string{
-		"evidence.json": {"verify-a-pack": "file_changed", "with-openssl": "evidence.json: FAILED", "with-python": "evidence.json was changed"},
-		"evidence.html": {"verify-a-pack": "file_changed", "with-openssl": "evidence.html: FAILED", "with-python": "evidence.html was changed"},
-		"evidence.jws":  {"verify-a-pack": "bad_signature", "with-openssl": "Verification Failure", "with-python": "InvalidSignature"},
+		"evidence.json": {
+			"verify-a-pack": "file_changed", "with-openssl": "evidence.json: FAILED", "with-python": "evidence.json was changed",
+		},
+		"evidence.html": {
+			"verify-a-pack": "file_changed", "with-openssl": "evidence.html: FAILED", "with-python": "evidence.html was changed",
+		},
+		"evidence.jws": {
+			"verify-a-pack": "bad_signature", "with-openssl": "Verification Failure", "with-python": "InvalidSignature",
+		},
 	} {
 		changed := []byte(original[name])
 		at := len(changed) / 2
@@ -350,7 +365,8 @@ func (o *officer) exportEvidence(t *testing.T) {
 		writeZIP(t, file, files)
 		for section, text := range invalid {
 			if out := o.verify(t, section); out.code == 0 || !strings.Contains(out.stdout, text) {
-				t.Errorf("%s with a changed byte, %s: exit code %d, want an error with %q: %s", name, section, out.code, text, out.stdout)
+				t.Errorf("%s with a changed byte, %s: exit code %d, want an error with %q: %s", name, section, out.code, text,
+					out.stdout)
 			}
 		}
 	}
@@ -397,7 +413,8 @@ func (o *officer) finishRequest(t *testing.T) {
 		o.console.Post(t, at+"/notices", url.Values{"partner": {partner}}).ExpectRedirect(t, at+"#notices")
 	}
 	o.console.Get(t, at).Expect(t, "notified", http.StatusOK, `data-state="erased"`)
-	o.states(t, o.settings(), map[string]string{o.asked: "erased", o.held: "erased", o.expired: "erased", o.recent: "delivered"})
+	o.states(t, o.settings(),
+		map[string]string{o.asked: "erased", o.held: "erased", o.expired: "erased", o.recent: "delivered"})
 }
 
 // unzip returns the files in a ZIP file.

@@ -104,7 +104,10 @@ func signIn(t *testing.T, origin string) browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := browser{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, origin}
+	b := browser{
+		&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		origin,
+	}
 	if status := b.post(t, "/login", url.Values{"email": {staffEmail}, "password": {staffPassword}}); status != http.StatusSeeOther {
 		t.Fatalf("login: got %d", status)
 	}
@@ -185,7 +188,8 @@ func TestErasuresInRestoredDatabases(t *testing.T) {
 func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erased, other string) {
 	t.Helper()
 	leads := func(condition string) int {
-		return testkit.Value[int](t, restored, `SELECT count(*) FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id WHERE `+condition)
+		return testkit.Value[int](t, restored,
+			`SELECT count(*) FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id WHERE `+condition)
 	}
 	if n := leads(`l.ciphertext IS NOT NULL AND k.wrapped_key IS NOT NULL`); n != 2 {
 		t.Fatalf("got %d complete leads in the restored database, want 2", n)
@@ -260,7 +264,8 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 			t.Errorf("replay: got %+v, want %+v", done, want)
 		}
 	}
-	testkit.Eventually(t, patience, "the page of the other lead shows its data again", func() bool { return !hiding("/leads/"+other, "SW1A") })
+	testkit.Eventually(t, patience, "the page of the other lead shows its data again",
+		func() bool { return !hiding("/leads/"+other, "SW1A") })
 	for path, text := range map[string]string{returned: evidenceText, "/leads/" + erased: "SW1A"} {
 		if page := user.page(t, path); strings.Contains(page, text) || strings.Contains(page, `data-code="erasable_hidden"`) {
 			t.Errorf("after the replay, %s contains %q, or hides it", path, text)
@@ -313,13 +318,15 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 	t.Parallel()
 	o := newOriginal(t)
 	lead, erased := o.client.deliver(t), o.client.deliver(t)
-	r := newReader(t, "OWNER_URL="+o.database.OwnerURL, "SUPERUSER_URL="+o.server.SuperuserURL("postgres"), "RESTORED_URL="+o.server.SuperuserURL("pingpost_with_keys"))
+	r := newReader(t, "OWNER_URL="+o.database.OwnerURL, "SUPERUSER_URL="+o.server.SuperuserURL("postgres"),
+		"RESTORED_URL="+o.server.SuperuserURL("pingpost_with_keys"))
 	r.follow(t, "how-to/back-up-lead-keys.md")
 	reveal := func(env []string) outcome {
 		return call(t, "", env, "lead", "reveal", lead.id, "--field", "email", "--reason", "legal")
 	}
 
-	both := append(o.env, "PINGPOST_DATABASE_URL="+strings.Replace(o.database.AppURL, "/pingpost?", "/pingpost_with_keys?", 1))
+	both := append(o.env,
+		"PINGPOST_DATABASE_URL="+strings.Replace(o.database.AppURL, "/pingpost?", "/pingpost_with_keys?", 1))
 	if got := reveal(both).ok(t); got != personal+"\n" {
 		t.Errorf("with the keys: got %q", got)
 	}

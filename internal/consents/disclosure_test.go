@@ -41,7 +41,8 @@ func (r rig) agree(t *testing.T, by testkit.Partner, text string) uuid.UUID {
 func (r rig) disclosure(t *testing.T, original string) consents.Disclosure {
 	t.Helper()
 	digest := sha256.Sum256([]byte(original))
-	d, err := r.Consents.Disclosure(t.Context(), scope.System, testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM disclosures WHERE digest = $1`, digest[:]))
+	d, err := r.Consents.Disclosure(t.Context(), scope.System,
+		testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM disclosures WHERE digest = $1`, digest[:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,8 @@ func TestDisclosureOfManyLeads(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	r.agree(t, r.Required, "I agree")
 	r.DB.Exec(t, `INSERT INTO disclosure_uses (lead_id, digest) SELECT gen_random_uuid(), digest FROM disclosures, generate_series(1, 100)`)
-	page, _, _, err := r.Consents.Disclosures(t.Context(), scope.System, consents.NonStandardTexts, consents.DisclosureCursor{}, consents.DisclosureCursor{}, 9)
+	page, _, _, err := r.Consents.Disclosures(t.Context(), scope.System, consents.NonStandardTexts,
+		consents.DisclosureCursor{}, consents.DisclosureCursor{}, 9)
 	if err != nil || len(page) != 1 || page[0].Leads != 100 || !page[0].MoreLeads {
 		t.Errorf("got %+v, %v", page, err)
 	}
@@ -164,7 +166,8 @@ func TestReplaceDisclosure(t *testing.T) {
 	lead := r.agree(t, r.Required, original)
 	d := r.disclosure(t, original)
 	replace := func(d consents.Disclosure, text string) error {
-		return r.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: text, Note: " case 7 "})
+		return r.Consents.Replace(t.Context(), scope.System,
+			consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: text, Note: " case 7 "})
 	}
 	if err := replace(d, "I, [name], agree.\r\n\tAlways. \x01"); err != nil {
 		t.Fatal(err)
@@ -181,7 +184,8 @@ func TestReplaceDisclosure(t *testing.T) {
 		t.Errorf("got %+v", now)
 	}
 	for _, id := range []uuid.UUID{lead, again} {
-		text := testkit.Value[string](t, r.DB, `SELECT text FROM consents c JOIN disclosures d ON d.digest = c.disclosure_digest WHERE lead_id = $1`, id)
+		text := testkit.Value[string](t, r.DB,
+			`SELECT text FROM consents c JOIN disclosures d ON d.digest = c.disclosure_digest WHERE lead_id = $1`, id)
 		if text != now.Text {
 			t.Errorf("got %q", text)
 		}
@@ -224,13 +228,15 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 		change func(*consents.Replacement)
 		want   string
 	}{
-		"no text":      {scope.System, func(n *consents.Replacement) { n.Text = " \r\n" }, "invalid text"},
-		"long text":    {scope.System, func(n *consents.Replacement) { n.Text = longest + "x" }, "invalid text"},
-		"U+0000":       {scope.System, func(n *consents.Replacement) { n.Text = "a\x00" }, "invalid text"},
-		"not UTF-8":    {scope.System, func(n *consents.Replacement) { n.Text = "a\xff" }, "invalid text"},
-		"same text":    {scope.System, func(n *consents.Replacement) { n.Text = d.Text }, "invalid text"},
-		"no note":      {scope.System, func(n *consents.Replacement) { n.Note = " " }, "invalid note"},
-		"long note":    {scope.System, func(n *consents.Replacement) { n.Note = strings.Repeat("x", plaintext.MaxNote+1) }, "invalid note"},
+		"no text":   {scope.System, func(n *consents.Replacement) { n.Text = " \r\n" }, "invalid text"},
+		"long text": {scope.System, func(n *consents.Replacement) { n.Text = longest + "x" }, "invalid text"},
+		"U+0000":    {scope.System, func(n *consents.Replacement) { n.Text = "a\x00" }, "invalid text"},
+		"not UTF-8": {scope.System, func(n *consents.Replacement) { n.Text = "a\xff" }, "invalid text"},
+		"same text": {scope.System, func(n *consents.Replacement) { n.Text = d.Text }, "invalid text"},
+		"no note":   {scope.System, func(n *consents.Replacement) { n.Note = " " }, "invalid note"},
+		"long note": {
+			scope.System, func(n *consents.Replacement) { n.Note = strings.Repeat("x", plaintext.MaxNote+1) }, "invalid note",
+		},
 		"control":      {scope.System, func(n *consents.Replacement) { n.Note = "a\x00" }, "invalid note"},
 		"no version":   {scope.System, func(n *consents.Replacement) { n.Version = 0 }, "conflict changed"},
 		"no such text": {scope.System, func(n *consents.Replacement) { n.Disclosure = uuid.New() }, "not_found disclosure"},
@@ -257,10 +263,12 @@ func TestReplaceDisclosureOfHeldLead(t *testing.T) {
 	r.agree(t, r.ReportOnly, "I agree")
 	d := r.disclosure(t, "I agree")
 	replace := func(text string) string {
-		return leadkit.Rejection(r.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: r.disclosure(t, "I agree").Version(), Text: text, Note: "case 7"}))
+		return leadkit.Rejection(r.Consents.Replace(t.Context(), scope.System,
+			consents.Replacement{Disclosure: d.ID, Version: r.disclosure(t, "I agree").Version(), Text: text, Note: "case 7"}))
 	}
 	for _, person := range []bool{false, true} {
-		h := leadkit.PlaceHold(t, r.Erasures, r.agree(t, r.Required, fmt.Sprint("I agree", map[bool]string{true: " to more"}[person])), person)
+		h := leadkit.PlaceHold(t, r.Erasures,
+			r.agree(t, r.Required, fmt.Sprint("I agree", map[bool]string{true: " to more"}[person])), person)
 		if got := replace("x"); got != "conflict legal_hold" {
 			t.Errorf("person %t: got %s", person, got)
 		}

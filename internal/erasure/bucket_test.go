@@ -36,7 +36,8 @@ func TestJournalInBucket(t *testing.T) {
 	reveal := func(want string) {
 		t.Helper()
 		start := time.Now()
-		_, err := s.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+		_, err := s.Reveals.Reveal(t.Context(), scope.System,
+			reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
 		if leadkit.Rejection(err) != want {
 			t.Errorf("got %s, want %s", leadkit.Rejection(err), want)
 		}

@@ -107,12 +107,24 @@ func TestEraseRejects(t *testing.T) {
 		erasure erasure.NewErasure
 		want    string
 	}{
-		"no such lead":     {scope.System, erasure.NewErasure{Lead: uuid.New(), Reason: models.EraseForRequest}, "not_found lead"},
-		"other partner":    {scope.Partners(uuid.New()), erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}, "not_found lead"},
-		"unknown reason":   {scope.System, erasure.NewErasure{Lead: lead, Reason: "fun"}, "invalid reason"},
-		"other, no note":   {scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForOther, Note: " "}, "invalid note"},
-		"control in note":  {scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal, Note: "a\x00b"}, "invalid note"},
-		"note is too long": {scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal, Note: strings.Repeat("x", plaintext.MaxNote+1)}, "invalid note"},
+		"no such lead": {
+			scope.System, erasure.NewErasure{Lead: uuid.New(), Reason: models.EraseForRequest}, "not_found lead",
+		},
+		"other partner": {
+			scope.Partners(uuid.New()), erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}, "not_found lead",
+		},
+		"unknown reason": {scope.System, erasure.NewErasure{Lead: lead, Reason: "fun"}, "invalid reason"},
+		"other, no note": {
+			scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForOther, Note: " "}, "invalid note",
+		},
+		"control in note": {
+			scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal, Note: "a\x00b"}, "invalid note",
+		},
+		"note is too long": {
+			scope.System,
+			erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal, Note: strings.Repeat("x", plaintext.MaxNote+1)},
+			"invalid note",
+		},
 	} {
 		if _, err := r.Erasures.Erase(t.Context(), tt.scope, tt.erasure); leadkit.Rejection(err) != tt.want {
 			t.Errorf("%s: got %s, want %s", name, leadkit.Rejection(err), tt.want)
@@ -173,7 +185,8 @@ func TestConcurrentErasures(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	const n = 6
 	wrappers := vaultWrappers(t) // reveals can decrypt leads before and after the rotation of their keys
-	r.Services = leadkit.NewServices(r.DB.DB, wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: n}).By(r.User)
+	r.Services = leadkit.NewServices(r.DB.DB, wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: n}).
+		By(r.User)
 	var all []uuid.UUID
 	for i := range n {
 		all = append(all, r.Deliver(t, fmt.Sprintf(`"contact":{"email":"person%d@example.com"}`, i)))
@@ -184,7 +197,8 @@ func TestConcurrentErasures(t *testing.T) {
 		for range 2 {
 			node := r.Node(r.Journal)
 			wg.Go(func() {
-				_, err := node.Erasures.Erase(context.Background(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
+				_, err := node.Erasures.Erase(context.Background(), scope.System,
+					erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
 				if err == nil {
 					erased[i].Add(1)
 				} else if !errors.Is(err, leads.ErrErased) {
@@ -198,7 +212,9 @@ func TestConcurrentErasures(t *testing.T) {
 			}
 		})
 	}
-	rotation := leads.KeyRotation{Leads: r.Leads, Wrappers: wrappers, Clock: clock.System{}, OnProgress: func(leads.RotationProgress) {}}
+	rotation := leads.KeyRotation{
+		Leads: r.Leads, Wrappers: wrappers, Clock: clock.System{}, OnProgress: func(leads.RotationProgress) {},
+	}
 	wg.Go(func() {
 		if _, err := rotation.Rewrap(context.Background()); err != nil {
 			t.Errorf("rewrap: %v", err)
@@ -340,7 +356,9 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 		damage func(t *testing.T, folder string)
 		want   string
 	}{
-		"missing folder": {func(t *testing.T, folder string) { leadkit.Must(t, os.RemoveAll(folder)) }, "unavailable journal_unavailable"},
+		"missing folder": {
+			func(t *testing.T, folder string) { leadkit.Must(t, os.RemoveAll(folder)) }, "unavailable journal_unavailable",
+		},
 		"empty folder": {func(t *testing.T, folder string) {
 			leadkit.Must(t, os.RemoveAll(folder))
 			leadkit.Must(t, os.Mkdir(folder, 0o700))
@@ -364,7 +382,8 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.damage(t, folder)
-			_, err := s.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+			_, err := s.Reveals.Reveal(t.Context(), scope.System,
+				reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
 			if leadkit.Rejection(err) != tt.want {
 				t.Errorf("got %s, want %s", leadkit.Rejection(err), tt.want)
 			}

@@ -24,7 +24,9 @@ func TestErasedDataIsNotInFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	canaries := []string{"canary-evidence", "canary-ledger", "canary-job", "canary-third-party", "SW1A 1AA", "Ann Example agrees"}
+	canaries := []string{
+		"canary-evidence", "canary-ledger", "canary-job", "canary-third-party", "SW1A 1AA", "Ann Example agrees",
+	}
 	lead := r.Deliver(t, leadkit.Contact)
 	r.AddNotes(t, lead)
 	exec("CHECKPOINT")

@@ -89,7 +89,8 @@ func TestLegalHoldOnPerson(t *testing.T) {
 	}
 	r.PassDays(t, 11)
 	leadkit.RunRetention(t, s.Retention, leadkit.Counts{models.RetainContact: {"GB": 1}})
-	r.Expect(t, "held", map[uuid.UUID]string{earlier: "contact consent", held: "contact consent", later: "contact consent", other: ""})
+	r.Expect(t, "held",
+		map[uuid.UUID]string{earlier: "contact consent", held: "contact consent", later: "contact consent", other: ""})
 	if err := s.Erasures.ReleaseHold(t.Context(), scope.System, h.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -149,10 +150,12 @@ func TestConcurrentHoldAndErasure(t *testing.T) {
 		s := r.Retaining(retention.Periods{}).By(r.User)
 		var held, erased error
 		wg.Go(func() {
-			_, held = s.Erasures.PlaceHold(context.Background(), scope.System, erasure.NewHold{Lead: lead, Person: i%2 == 0, Reason: "case 7"})
+			_, held = s.Erasures.PlaceHold(context.Background(), scope.System,
+				erasure.NewHold{Lead: lead, Person: i%2 == 0, Reason: "case 7"})
 		})
 		wg.Go(func() {
-			_, erased = s.Erasures.Erase(context.Background(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
+			_, erased = s.Erasures.Erase(context.Background(), scope.System,
+				erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
 		})
 		wg.Wait()
 		if (held == nil) == (erased == nil) || held != nil && !errors.Is(held, leads.ErrErased) || erased != nil && leadkit.Rejection(erased) != "conflict legal_hold" {
@@ -169,7 +172,8 @@ func TestLegalHoldsSurvivePlatformKeyRotation(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
 	before := r.Retaining(retention.Periods{}).By(r.User)
-	held, person, other := r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t, "GB", "b@example.com")
+	held, person, other := r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t,
+		"GB", "b@example.com")
 	leadkit.PlaceHold(t, before.Erasures, held, true)
 
 	with := func(keys *keyring.Keys) leadkit.Services {
@@ -199,7 +203,9 @@ func TestLegalHoldsSurvivePlatformKeyRotation(t *testing.T) {
 			t.Errorf("during the reseal: got %s", got)
 		}
 	}
-	rotation := leads.KeyRotation{Leads: r.Leads, Wrappers: r.Wrappers, Clock: r.Time, OnProgress: func(leads.RotationProgress) {}}
+	rotation := leads.KeyRotation{
+		Leads: r.Leads, Wrappers: r.Wrappers, Clock: r.Time, OnProgress: func(leads.RotationProgress) {},
+	}
 	if done, err := rotation.Reseal(t.Context(), rotated); err != nil || done.Leads != 4 {
 		t.Fatalf("reseal: got %+v, %v", done, err)
 	}

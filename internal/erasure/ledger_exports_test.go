@@ -181,7 +181,8 @@ func TestTextIsRemovedWhileLedgerExportIsWritten(t *testing.T) {
 				r.AwaitWaiting(t, 1)
 				await = request()
 				testkit.Eventually(t, time.Minute, "the export is written, or waits for the removal", func() bool {
-					return r.waitingForLocks(t) == 2 || testkit.Value[bool](t, r.DB, `SELECT NOT EXISTS (SELECT FROM jobs WHERE state <> 'done')`)
+					return r.waitingForLocks(t) == 2 || testkit.Value[bool](t, r.DB,
+						`SELECT NOT EXISTS (SELECT FROM jobs WHERE state <> 'done')`)
 				})
 			}
 			resume()
@@ -211,5 +212,6 @@ func eraseText(r rig, t *testing.T, lead uuid.UUID) func() error {
 // waitingForLocks returns the number of transactions that wait for locks.
 func (r rig) waitingForLocks(t *testing.T) int {
 	t.Helper()
-	return testkit.Value[int](t, r.DB, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	return testkit.Value[int](t, r.DB,
+		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }

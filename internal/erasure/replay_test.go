@@ -49,7 +49,9 @@ func TestForgedEntriesEraseNothing(t *testing.T) {
 		file  string
 		write func(t *testing.T)
 	}{
-		"key of a stranger": {"000000000002.json", func(t *testing.T) { r.WriteEntry(t, leadkit.Stranger(), forged(func(*journal.Entry) {})) }},
+		"key of a stranger": {
+			"000000000002.json", func(t *testing.T) { r.WriteEntry(t, leadkit.Stranger(), forged(func(*journal.Entry) {})) },
+		},
 		"key of the platform, signature of a stranger": {"000000000002.json", func(t *testing.T) {
 			r.WriteEntry(t, leadkit.Stranger(), forged(func(e *journal.Entry) { e.Key = mine }))
 		}},
@@ -64,7 +66,9 @@ func TestForgedEntriesEraseNothing(t *testing.T) {
 			leadkit.Must(t, err)
 			leadkit.Must(t, r.Journal.Write(t.Context(), 2, text))
 		}},
-		"empty object far ahead": {"000000000099.json", func(t *testing.T) { leadkit.Must(t, r.Journal.Write(t.Context(), 99, []byte(`{}`))) }},
+		"empty object far ahead": {
+			"000000000099.json", func(t *testing.T) { leadkit.Must(t, r.Journal.Write(t.Context(), 99, []byte(`{}`))) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.write(t)
@@ -189,7 +193,8 @@ func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
 
 	// Someone replaces the whole journal.
 	leadkit.Must(t, os.Remove(filepath.Join(r.Folder, "000000000001.json")))
-	r.WriteEntry(t, leadkit.Stranger(), journal.Entry{Sequence: 1, Reason: "legal", Leads: []string{id.Format(id.Lead, lead)}})
+	r.WriteEntry(t, leadkit.Stranger(),
+		journal.Entry{Sequence: 1, Reason: "legal", Leads: []string{id.Format(id.Lead, lead)}})
 	for _, settings := range []leadkit.Settings{{}, known} {
 		if _, err := leadkit.Replay(t, r.node(t, empty, settings, 1).Erasures, true); leadkit.Rejection(err) != "unavailable journal_key" {
 			t.Errorf("replaced journal: got %s", leadkit.Rejection(err))
@@ -208,7 +213,9 @@ func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
 func TestFirstEntryHasConfiguredKey(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
-	settings := leadkit.Settings{JournalFingerprint: journal.Fingerprint(testkit.PlatformKeys(t, 1).JournalKeys()[0].Public().(ed25519.PublicKey))}
+	settings := leadkit.Settings{
+		JournalFingerprint: journal.Fingerprint(testkit.PlatformKeys(t, 1).JournalKeys()[0].Public().(ed25519.PublicKey)),
+	}
 	erasure := erasure.NewErasure{Lead: r.Deliver(t, leadkit.Contact), Reason: models.EraseForLegal}
 	if _, err := r.node(t, r.DB, settings, 2).Erasures.Erase(t.Context(), scope.System, erasure); leadkit.Rejection(err) != "unavailable journal_key" {
 		t.Errorf("without the key: got %s", leadkit.Rejection(err))
@@ -259,7 +266,8 @@ func TestReplayAsksAboutLegalHolds(t *testing.T) {
 	}
 	for i, lead := range []uuid.UUID{other, held} {
 		var got recorded
-		text := testkit.Value[string](t, restored, `SELECT after::text FROM audit_events WHERE action = 'erasures.replay' ORDER BY id OFFSET $1 LIMIT 1`, i)
+		text := testkit.Value[string](t, restored,
+			`SELECT after::text FROM audit_events WHERE action = 'erasures.replay' ORDER BY id OFFSET $1 LIMIT 1`, i)
 		leadkit.Must(t, json.Unmarshal([]byte(text), &got))
 		if got.Entry != int64(i+1) || !got.Answer || !slices.Equal(got.Leads, []string{id.Format(id.Lead, lead)}) || len(got.Held) != i {
 			t.Errorf("got audit event %s", text)
@@ -358,7 +366,8 @@ func TestCheckReadable(t *testing.T) {
 		}
 	}
 	release()
-	testkit.Eventually(t, 10*time.Second, "data is readable again", func() bool { return s.Erasures.CheckReadable(t.Context()) == nil })
+	testkit.Eventually(t, 10*time.Second, "data is readable again",
+		func() bool { return s.Erasures.CheckReadable(t.Context()) == nil })
 	if n := j.checks.Load() - before; n != 1 {
 		t.Errorf("got %d checks, want 1", n)
 	}

@@ -65,8 +65,10 @@ func newRigWithoutKey(t *testing.T) rig {
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
 	r.services = r.servicesWith(retention.Periods{})
 	r.Service = evidence.NewService(evidence.Deps{
-		DB: p.DB.DB, Clock: p.Time, Keys: r.keysWith(t, 1), Audit: audit.New(p.DB.DB, p.Time), Leads: leads.NewReader(p.DB.DB, p.Keys, p.Time),
-		Payouts:  payouts.NewService(p.DB.DB, p.Time, queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: time.Hour}),
+		DB: p.DB.DB, Clock: p.Time, Keys: r.keysWith(t, 1), Audit: audit.New(p.DB.DB, p.Time), Leads: leads.NewReader(p.DB.DB,
+			p.Keys, p.Time),
+		Payouts: payouts.NewService(p.DB.DB, p.Time, queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
+			payouts.Policy{ReturnWindow: time.Hour}),
 		Erasures: r.services.Erasures, Reveals: r.services.Reveals,
 		URL: "https://leads.example.com",
 	}).By(r.user)
@@ -92,7 +94,9 @@ func (r rig) post(t *testing.T) uuid.UUID {
 	t.Helper()
 	r.Reload(t)
 	in := r.Intake(intake.Settings{DefaultMode: models.SigningRequired})
-	q, err := in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
+	q, err := in.Ping(intake.PingRequest{
+		ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`),
+	})
 	if err != nil || !q.Accepted {
 		t.Fatalf("ping: got %+v, %v", q, err)
 	}
@@ -162,7 +166,8 @@ func (r rig) reveal(t *testing.T, by audit.Actor, lead uuid.UUID, fields ...mode
 
 func (r rig) erase(t *testing.T, lead uuid.UUID) erasure.Receipt {
 	t.Helper()
-	receipt, err := r.Erasures.By(r.user).Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest, Note: "canary note"})
+	receipt, err := r.Erasures.By(r.user).Erase(t.Context(), scope.System,
+		erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest, Note: "canary note"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +481,8 @@ func TestCreateDuringErasure(t *testing.T) {
 	created, contents := make([]error, 10), make([][]byte, 10)
 	for i := range created {
 		all.Go(func() {
-			contents[i], created[i] = r.Create(t.Context(), scope.System, evidence.Request{Lead: lead, Contact: i%2 == 0, Events: audit.Everything})
+			contents[i], created[i] = r.Create(t.Context(), scope.System,
+				evidence.Request{Lead: lead, Contact: i%2 == 0, Events: audit.Everything})
 		})
 	}
 	all.Go(func() { r.erase(t, lead) })
@@ -620,7 +626,8 @@ func TestCreateListsExports(t *testing.T) {
 	export := func(leadIDs ...uuid.UUID) (request, file uuid.UUID) {
 		t.Helper()
 		created, err := users.Create(t.Context(), requests.NewRequest{
-			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().Truncate(24 * time.Hour), Leads: leadIDs, Identity: requests.Identity{Check: models.IdentityReply},
+			Kind: models.RequestAccess, ReceivedOn: r.Time.Now().UTC().
+				Truncate(24 * time.Hour), Leads: leadIDs, Identity: requests.Identity{Check: models.IdentityReply},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -794,7 +801,8 @@ func TestCreateAfterReplacement(t *testing.T) {
 	replaced := testkit.Value[uuid.UUID](t, r.DB, `SELECT id FROM disclosures`)
 	d, err := r.services.Consents.Disclosure(t.Context(), scope.System, replaced)
 	if err == nil {
-		err = r.services.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree", Note: "case 7"})
+		err = r.services.Consents.Replace(t.Context(), scope.System,
+			consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree", Note: "case 7"})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,8 @@ func signedRules(n *node) []rule {
 		{"timestamp format", func(a *attempt) { a.stamps = []string{"soon"} }, timestampFormat, false, "stamp"},
 		{"timestamp window", func(a *attempt) { a.stamps = []string{late} }, timestampWindow, false, "stamp"},
 		{"signature shape", func(a *attempt) { a.misshapen = true }, badSignature, false, "signature"},
-		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badSignature.as(models.OutcomeUnknownAccount), false, "signature owner"},
+		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badSignature.as(models.OutcomeUnknownAccount), false,
+			"signature owner"},
 		{"owner, unsigned", func(a *attempt) { a.partnerID, a.unsigned = unknownAccount, true }, badPost.as(models.OutcomeUnknownAccount), false,
 			"stamp signature owner"},
 		{"signature required", func(a *attempt) { a.unsigned = true }, noSignature, true, "stamp signature"},
@@ -67,8 +68,10 @@ func signedRules(n *node) []rule {
 func unsignedRules(n *node) []rule {
 	late := strconv.FormatInt(n.Time.Now().Unix()+301, 10)
 	return append([]rule{
-		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badPost.as(models.OutcomeUnknownAccount), false, "owner"},
-		{"signature required", func(a *attempt) { a.partnerID = n.Required.Accounts[0].Identifier }, noSignature, true, "owner"},
+		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badPost.as(models.OutcomeUnknownAccount), false,
+			"owner"},
+		{"signature required", func(a *attempt) { a.partnerID = n.Required.Accounts[0].Identifier }, noSignature, true,
+			"owner"},
 		{"timestamp format", func(a *attempt) { a.stamps = []string{"1", "2"} }, timestampFormat, true, "stamp"},
 		{"timestamp window", func(a *attempt) { a.stamps = []string{late} }, timestampWindow, true, "stamp"},
 	}, contentRules()...)

@@ -29,7 +29,9 @@ var attemptPairs = map[string]func(*testkit.Platform) [2]*attempt{
 
 // newAttempts returns two attempts on a new transaction. partner and body are those of the second.
 func newAttempts(p *testkit.Platform, partner testkit.Partner, body string) [2]*attempt {
-	first, second := &attempt{Delivery: delivery(p, p.Required), name: "first"}, &attempt{Delivery: delivery(p, partner), name: "second"}
+	first, second := &attempt{Delivery: delivery(p, p.Required), name: "first"}, &attempt{
+		Delivery: delivery(p, partner), name: "second",
+	}
 	first.Key.BodyDigest, second.Key.BodyDigest = []byte("a body"), []byte(body)
 	transaction := id.New(p.Time.Now())
 	for _, a := range []*attempt{first, second} {
@@ -86,7 +88,8 @@ func expectStored(t *testing.T, p *testkit.Platform, a *attempt) {
 		FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id LEFT JOIN consents c ON c.lead_id = l.id LEFT JOIN lead_events e ON e.lead_id = l.id
 			LEFT JOIN ledger_entries m ON m.lead_id = l.id LEFT JOIN disclosures d ON d.digest = c.disclosure_digest
 		WHERE l.id = $1`, a.Lead.ID)
-	want := fmt.Sprintf("%[1]s %[2]s %[1]s %[3]s %[3]s %[1]s %[4]s", a.Lead.PartnerID, a.Key.BodyDigest, a.name, a.Lead.AccountID)
+	want := fmt.Sprintf("%[1]s %[2]s %[1]s %[3]s %[3]s %[1]s %[4]s", a.Lead.PartnerID, a.Key.BodyDigest, a.name,
+		a.Lead.AccountID)
 	if got != want {
 		t.Errorf("got rows %q, want %q", got, want)
 	}

@@ -236,7 +236,8 @@ func TestGroupAnswersEachPost(t *testing.T) {
 	})
 	count := func(m *sync.Map) (n int) { m.Range(func(_, _ any) bool { n++; return true }); return n }
 	if count(&bad) != 20 || count(&inactive) != 20 || count(&doubled) != 1 {
-		t.Errorf("got %d invalid, %d inactive and %d stored with the shared transaction, want 20, 20 and 1", count(&bad), count(&inactive), count(&doubled))
+		t.Errorf("got %d invalid, %d inactive and %d stored with the shared transaction, want 20, 20 and 1", count(&bad),
+			count(&inactive), count(&doubled))
 	}
 	if got := stored(t, p); got != "341/341/341/341" {
 		t.Errorf("stored %s rows, want 341 (340 valid and one shared)", got)

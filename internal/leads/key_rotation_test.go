@@ -52,7 +52,8 @@ func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) 
 func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.Delivery) {
 	t.Helper()
 	read := func(column string) []byte {
-		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads JOIN lead_keys ON lead_id = id WHERE id = $1`, d.Lead.ID)
+		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads JOIN lead_keys ON lead_id = id WHERE id = $1`,
+			d.Lead.ID)
 	}
 	e := envelope.Envelope{
 		Ciphertext: read("ciphertext"),
@@ -175,10 +176,12 @@ func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
 	}
 	own.Close() // closing a connection flushes its statistics
 	updated := func() int {
-		return testkit.Value[int](t, p.DB, `SELECT sum(n_tup_upd)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
+		return testkit.Value[int](t, p.DB,
+			`SELECT sum(n_tup_upd)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
 	}
 	testkit.Eventually(t, time.Minute, "statistics include the rewrap", func() bool { return updated() > copies })
-	read := testkit.Value[int](t, p.DB, `SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
+	read := testkit.Value[int](t, p.DB,
+		`SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
 	if read > 4*copies {
 		t.Errorf("the rewrap of %d keys read %d rows, want at most %d", copies+1, read, 4*copies)
 	}

@@ -57,7 +57,8 @@ func TestQuoteFromEndOfMonthIsDeliveredInTheNext(t *testing.T) {
 		t.Errorf("got partitions %v, want %v", got, want)
 	}
 	for _, q := range []leads.Query{
-		{}, {From: midnight}, {From: midnight, To: midnight.AddDate(0, 1, 0)}, {Partner: o.Required.ID}, {Industry: "plumber"},
+		{}, {From: midnight}, {From: midnight, To: midnight.AddDate(0, 1, 0)}, {Partner: o.Required.ID},
+		{Industry: "plumber"},
 		{Partner: o.Required.ID, Industry: "plumber", From: midnight},
 	} {
 		if _, names := o.list(t, o.Reader, scope.Everywhere, q); names != "cba" {
@@ -100,8 +101,9 @@ func TestSearchesReadAllPartitions(t *testing.T) {
 		t.Errorf("by email: got %q and error %v, want dcba", o.named(found), err)
 	}
 	for want, q := range map[string]leads.Query{
-		"dcba": {}, "cba": {Partner: o.Required.ID}, "dcb": {From: start.AddDate(0, 4-months, 0)}, "ba": {To: start.AddDate(0, -months/2, 0)},
-		"": {Industry: "zebra"},
+		"dcba": {}, "cba": {Partner: o.Required.ID}, "dcb": {From: start.AddDate(0, 4-months, 0)},
+		"ba": {To: start.AddDate(0, -months/2, 0)},
+		"":   {Industry: "zebra"},
 	} {
 		if _, names := o.list(t, o.Reader, scope.Everywhere, q); names != want {
 			t.Errorf("%+v: got %q, want %q", q, names, want)

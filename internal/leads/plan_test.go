@@ -18,7 +18,8 @@ func TestPlansSurviveGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Close() // closing a connection flushes its statistics
-	p.DB.Exec(t, `VACUUM ANALYZE leads, lead_keys, consents, lead_events, partners, accounts, signing_secrets, wrapping_keys`)
+	p.DB.Exec(t,
+		`VACUUM ANALYZE leads, lead_keys, consents, lead_events, partners, accounts, signing_secrets, wrapping_keys`)
 	scans := func() int {
 		return testkit.Value[int](t, p.DB,
 			`SELECT sum(seq_scan)::int FROM pg_stat_user_tables WHERE relname ~ '^(leads|lead_keys)_' OR relname IN ('partners', 'accounts', 'signing_secrets', 'wrapping_keys')`)

@@ -34,9 +34,11 @@ func (r rig) addResolution(t *testing.T, note string) string {
 	reconciliation := uuid.New()
 	r.DB.Exec(t, `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, created_by, created_at)
 		VALUES ($1, $2, '', 0, '', '{}', 'comparing', 'ann', $3)`, reconciliation, r.Required.ID, r.Time.Now())
-	r.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, 1, 'unreadable')`, reconciliation)
+	r.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, 1, 'unreadable')`,
+		reconciliation)
 	r.DB.Exec(t, `INSERT INTO reconciliation_resolutions (reconciliation_id, line, note, resolved_by, at) VALUES ($1, 1, $2, 'ann', $3)`, reconciliation, note, r.Time.Now())
-	return fmt.Sprint("finding-", testkit.Value[int64](t, r.DB, `SELECT id FROM reconciliation_resolutions WHERE reconciliation_id = $1`, reconciliation))
+	return fmt.Sprint("finding-", testkit.Value[int64](t, r.DB,
+		`SELECT id FROM reconciliation_resolutions WHERE reconciliation_id = $1`, reconciliation))
 }
 
 // TestRedactNote checks that the text of a note is gone, from the decision about a return and from prepared exports
@@ -148,7 +150,8 @@ func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
 	ctx := t.Context()
 	r.AddLedgerEntry(t, models.EntryAdjustment, "ad_1", "refund for Canary", nil)
 	const limit = 5
-	s := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{LookupsPerDay: limit}).By(r.User)
+	s := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{LookupsPerDay: limit}).
+		By(r.User)
 	if _, err := s.Reveals.FindPerson(ctx, leads.Person{Email: "ann.example@example.com"}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,9 +198,12 @@ func TestRedactTextsOutsideLedger(t *testing.T) {
 	}
 	for _, n := range found {
 		want := map[string]notes.Note{
-			rejected: {Kind: notes.EvidenceNote, Note: "quagga's wife answered\nMrs Quagga confirmed it", LeadID: &lead, CreatedBy: "ann, bob"},
-			open:     {Kind: notes.EvidenceNote, Note: "quagga moved", LeadID: &openLead, CreatedBy: "ann"},
-			finding:  {Kind: notes.FindingNote, Note: "row of Mr Quagga", CreatedBy: "ann", Line: 1},
+			rejected: {
+				Kind: notes.EvidenceNote, Note: "quagga's wife answered\nMrs Quagga confirmed it", LeadID: &lead,
+				CreatedBy: "ann, bob",
+			},
+			open:    {Kind: notes.EvidenceNote, Note: "quagga moved", LeadID: &openLead, CreatedBy: "ann"},
+			finding: {Kind: notes.FindingNote, Note: "row of Mr Quagga", CreatedBy: "ann", Line: 1},
 		}[n.ID]
 		if n.Kind != want.Kind || n.Note != want.Note || n.CreatedBy != want.CreatedBy || n.Line != want.Line || (n.LeadID == nil) != (want.LeadID == nil) ||
 			n.LeadID != nil && *n.LeadID != *want.LeadID || n.PartnerID != r.Required.ID {

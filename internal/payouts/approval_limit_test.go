@@ -77,7 +77,8 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 		return by.ApproveAdjustment(ctx, sc, a.ID)
 	}
 	rejected(t, "own request", approve(tr.dmitri.Service, scope.Everywhere, first), apperr.Forbidden, "same_person")
-	rejected(t, "the command line", approve(tr.By(audit.Operator), scope.Everywhere, first), apperr.Forbidden, "same_person")
+	rejected(t, "the command line", approve(tr.By(audit.Operator), scope.Everywhere, first), apperr.Forbidden,
+		"same_person")
 	rejected(t, "another scope", approve(tr.fay.Service, scope.Partners(tr.Off.ID), first), apperr.NotFound, "adjustment")
 	rejected(t, "no reason", tr.fay.RejectAdjustment(ctx, scope.Everywhere, first.ID, " "), apperr.Invalid, "answer")
 	tr.Time.Set(testkit.StartTime().Truncate(24 * time.Hour).Add(24 * time.Hour)) // midnight
@@ -89,7 +90,8 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	left(99_99)
-	rejected(t, "approved after the rejection", approve(tr.fay.Service, scope.Everywhere, second), apperr.Conflict, "decided")
+	rejected(t, "approved after the rejection", approve(tr.fay.Service, scope.Everywhere, second), apperr.Conflict,
+		"decided")
 	_, err := tr.By(audit.Operator).Adjust(ctx, scope.Everywhere, tr.correction(1))
 	rejected(t, "adjustment on the command line", err, apperr.Forbidden, "person")
 
@@ -244,7 +246,8 @@ func TestTextsOfRequestedAdjustments(t *testing.T) {
 	if err := services.Notes.Redact(ctx, scope.Everywhere, found[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	rejected(t, "redacted twice", services.Notes.Redact(ctx, scope.Everywhere, found[0].ID), apperr.Conflict, "note_redacted")
+	rejected(t, "redacted twice", services.Notes.Redact(ctx, scope.Everywhere, found[0].ID), apperr.Conflict,
+		"note_redacted")
 	got, err := tr.Adjustment(ctx, scope.Everywhere, other.ID)
 	if diff := cmp.Diff("[redacted]", got.Reason); err != nil || diff != "" {
 		t.Errorf("error %v, reason (-want +got):\n%s", err, diff)

@@ -29,7 +29,8 @@ func TestErasureBesideRun(t *testing.T) {
 		all = append(all, d)
 	}
 	ledger := func() string {
-		return testkit.Value[string](t, tr.DB, `SELECT md5(string_agg(e::text, ';' ORDER BY id)) FROM ledger_entries e WHERE kind = 'accrual'`)
+		return testkit.Value[string](t, tr.DB,
+			`SELECT md5(string_agg(e::text, ';' ORDER BY id)) FROM ledger_entries e WHERE kind = 'accrual'`)
 	}
 	before := ledger()
 	tr.Time.Advance(time.Hour)

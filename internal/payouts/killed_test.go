@@ -69,7 +69,8 @@ func TestRunSurvivesKilledNodes(t *testing.T) {
 		tr.Time.Advance(time.Minute) // past the heartbeat timeout
 	}
 	tr.runJobs(t)
-	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
+	testkit.Eventually(t, time.Minute, "the run is prepared",
+		func() bool { return tr.get(t, r).State != models.RunPreparing })
 	if r = tr.get(t, r); r.State != models.RunPrepared || r.Payouts != accounts || r.Entries != 7*accounts ||
 		r.TotalMinor != 28*accounts {
 		t.Errorf("got run %+v", r)

@@ -56,7 +56,8 @@ func runNode(url string) {
 	}
 	now := clock.NewManual(at)
 	queue := jobs.NewQueue(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).ClaimOneAccountPerStep()
+	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).
+		ClaimOneAccountPerStep()
 	queue.Run(context.Background())
 }
 
@@ -186,7 +187,8 @@ func (tr *paidLedger) prepare(t testing.TB, n payouts.NewRun) models.PayoutRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
+	testkit.Eventually(t, time.Minute, "the run is prepared",
+		func() bool { return tr.get(t, r).State != models.RunPreparing })
 	return tr.get(t, r)
 }
 

@@ -195,7 +195,8 @@ func (d *ledgerModel) executeRun(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "restart node") {
 		d.restartNode(rt)
 	}
-	testkit.Eventually(d.t, time.Minute, "the run is prepared", func() bool { return d.get(d.t, r).State != models.RunPreparing })
+	testkit.Eventually(d.t, time.Minute, "the run is prepared",
+		func() bool { return d.get(d.t, r).State != models.RunPreparing })
 	r = d.get(d.t, r)
 	if (r.State == models.RunCancelled) != (r.Payouts == 0) {
 		rt.Fatalf("got state %s for a run with %d payouts", r.State, r.Payouts)

@@ -24,7 +24,8 @@ func TestRunHoldsAccounts(t *testing.T) {
 	tr := newPaidLedger(t)
 	tr.runJobs(t)
 	ctx := t.Context()
-	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off, "GB")
+	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off,
+		"GB")
 	adjust := func(p testkit.Partner, minor int64) {
 		t.Helper()
 		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{
@@ -54,7 +55,8 @@ func TestRunHoldsAccounts(t *testing.T) {
 		got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
 		t.Errorf("got outcomes %v and error %v", got, err)
 	}
-	rejected(t, "a run without payments", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
+	rejected(t, "a run without payments", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict,
+		"stale")
 	adjust(tr.Off, 700)
 	tr.Time.Advance(time.Hour)
 	r = tr.pay(t, tr.run(t, money.GBP, 0))

@@ -166,8 +166,12 @@ func TestReturnsPages(t *testing.T) {
 		"open returns":  {scope.Everywhere, payouts.ReturnQuery{Size: 9, State: models.ReturnOpen}, made[1:], false, false},
 		"one partner": {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID},
 			[]uuid.UUID{made[1], made[3]}, false, false},
-		"one partner's scope":  {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
-		"partner out of scope": {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
+		"one partner's scope": {
+			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false,
+		},
+		"partner out of scope": {
+			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false,
+		},
 	} {
 		all, newer, older, err := tr.Returns(ctx, c.sc, c.q)
 		var got []uuid.UUID
@@ -247,7 +251,8 @@ func TestReturnable(t *testing.T) {
 	}
 	leads = append(leads, erased)
 	received := testkit.Value[time.Time](t, tr.DB, `SELECT received_at FROM leads WHERE id = $1`, last)
-	earlier := testkit.Value[time.Time](t, tr.DB, `SELECT max(received_at) FROM leads WHERE id = $1 OR id = $2`, rejectedLead, leads[3])
+	earlier := testkit.Value[time.Time](t, tr.DB, `SELECT max(received_at) FROM leads WHERE id = $1 OR id = $2`,
+		rejectedLead, leads[3])
 	expect := func(what string, sc scope.Scope, ids []uuid.UUID, n int, until time.Time, open int) {
 		t.Helper()
 		got, err := tr.Returnable(ctx, sc, ids)

@@ -34,7 +34,9 @@ type comparison struct {
 }
 
 // compare compares a file with the leads in the period from 1 January to the given day of January.
-func (o *reconcilePlatform) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
+func (o *reconcilePlatform) compare(
+	t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int,
+) comparison {
 	t.Helper()
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last),
 		func(string, int64, int64) {})
@@ -270,7 +272,8 @@ func TestSeveralRowsOfALead(t *testing.T) {
 		},
 		"a wrong sum": {
 			[]string{
-				row(lead, price, "GBP"), row(lead, -1, "GBP"), row(returned, 0, "GBP"), row(unknown, 5, "GBP"), row(unknown, -5, "GBP"),
+				row(lead, price, "GBP"), row(lead, -1, "GBP"), row(returned, 0, "GBP"), row(unknown, 5, "GBP"),
+				row(unknown, -5, "GBP"),
 			},
 			[]string{
 				"2 amount_differs sum_of_rows", "3 not_compared of 2 part_of_sum", "4 matched",
@@ -301,11 +304,14 @@ func TestLedgerEntriesWithoutLead(t *testing.T) {
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	lead, price := o.deliver(t, acme, 0)
 	for name, c := range map[string]struct{ head, entry, want string }{
-		"export":                {"leadId,amount,currency,kind,occurred_at,entry", "x,x,17", "3 not_compared entry_without_lead"},
+		"export": {
+			"leadId,amount,currency,kind,occurred_at,entry", "x,x,17", "3 not_compared entry_without_lead",
+		},
 		"export without number": {"leadId,amount,currency,kind,occurred_at,entry", "x,x,", "3 unreadable lead_id_missing"},
 		"other columns":         {"leadId,amount,currency,kind,at,entry", "x,x,17", "3 unreadable lead_id_missing"},
 	} {
-		got := o.compare(t, o.upload(t, acme.ID, c.head, leadID(lead)+","+decimal(price)+",GBP,x,x,16", ",-5.00,EUR,"+c.entry), inColumns, 2)
+		got := o.compare(t,
+			o.upload(t, acme.ID, c.head, leadID(lead)+","+decimal(price)+",GBP,x,x,16", ",-5.00,EUR,"+c.entry), inColumns, 2)
 		if len(got.lines) != 2 || findingText(got.lines[0]) != "2 matched" || findingText(got.lines[1]) != c.want {
 			t.Errorf("%s: got %v, want %s", name, got.lines, c.want)
 		}
@@ -361,18 +367,32 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 		from, to time.Time
 		fields   string
 	}{
-		"empty":                      {fields: "lead_id amount currency numbers from to"},
-		"unknown column":             {with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id"},
-		"amount column as currency":  {with(func(m *reconcile.Mapping) { m.Currency = "amount" }), january(1), january(2), "currency"},
-		"lead ID column as currency": {with(func(m *reconcile.Mapping) { m.Currency = "leadId" }), january(1), january(2), "currency"},
-		"same column twice":          {with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount"},
-		"two currencies":             {with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed"},
-		"invalid currency":           {with(func(m *reconcile.Mapping) { m.Currency, m.Fixed = "", 9 }), january(1), january(2), "fixed"},
-		"invalid amount format":      {with(func(m *reconcile.Mapping) { m.Numbers = "1" }), january(1), january(2), "numbers"},
-		"no date format":             {with(func(m *reconcile.Mapping) { m.Date = "date" }), january(1), january(2), "dates"},
-		"unknown date column":        {with(func(m *reconcile.Mapping) { m.Date = "day" }), january(1), january(2), "date"},
-		"no last day":                {good, january(1), time.Time{}, "to"},
-		"last day before first day":  {good, january(2), january(1), "to"},
+		"empty": {fields: "lead_id amount currency numbers from to"},
+		"unknown column": {
+			with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id",
+		},
+		"amount column as currency": {
+			with(func(m *reconcile.Mapping) { m.Currency = "amount" }), january(1), january(2), "currency",
+		},
+		"lead ID column as currency": {
+			with(func(m *reconcile.Mapping) { m.Currency = "leadId" }), january(1), january(2), "currency",
+		},
+		"same column twice": {
+			with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount",
+		},
+		"two currencies": {
+			with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed",
+		},
+		"invalid currency": {
+			with(func(m *reconcile.Mapping) { m.Currency, m.Fixed = "", 9 }), january(1), january(2), "fixed",
+		},
+		"invalid amount format": {
+			with(func(m *reconcile.Mapping) { m.Numbers = "1" }), january(1), january(2), "numbers",
+		},
+		"no date format":            {with(func(m *reconcile.Mapping) { m.Date = "date" }), january(1), january(2), "dates"},
+		"unknown date column":       {with(func(m *reconcile.Mapping) { m.Date = "day" }), january(1), january(2), "date"},
+		"no last day":               {good, january(1), time.Time{}, "to"},
+		"last day before first day": {good, january(2), january(1), "to"},
 	} {
 		var fields []string
 		f := apperr.As(o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, c.m, c.from, c.to))
@@ -391,7 +411,9 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 	}{
 		"other scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1),
 			january(2)), apperr.NotFound},
-		"unknown id": {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
+		"unknown id": {
+			o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound,
+		},
 		"stale version": {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1),
 			january(2)), apperr.Conflict},
 		"save before comparing": {o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
@@ -401,7 +423,8 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 		}
 	}
 	if got := o.get(t, r.ID); got.State != models.ReconciliationUploaded || got.RowVersion != r.RowVersion {
-		t.Errorf("after rejected changes: got state %s and version %d, want uploaded and %d", got.State, got.RowVersion, r.RowVersion)
+		t.Errorf("after rejected changes: got state %s and version %d, want uploaded and %d", got.State, got.RowVersion,
+			r.RowVersion)
 	}
 }
 

@@ -60,7 +60,9 @@ func (o *reconcilePlatform) deliver(t testing.TB, by testkit.Partner, account in
 }
 
 // deliverFrom is like deliver, but for a lead in the given country, which determines the currency.
-func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
+func (o *reconcilePlatform) deliverFrom(
+	t testing.TB, by testkit.Partner, account int, country string,
+) (uuid.UUID, int64) {
 	t.Helper()
 	o.Reload(t)
 	q, err := o.in.Ping(intake.PingRequest{

@@ -69,7 +69,8 @@ func TestResolveAndExport(t *testing.T) {
 		t.Errorf("got unresolved lines %+v and error %v, want line 2", left, err)
 	}
 	// The reference of another partner's lead is not shown.
-	o.DB.Exec(t, `UPDATE leads SET partner_reference = 'click-1', sub_id = '=mail' WHERE id = ANY ($1)`, []uuid.UUID{lead, theirs})
+	o.DB.Exec(t, `UPDATE leads SET partner_reference = 'click-1', sub_id = '=mail' WHERE id = ANY ($1)`,
+		[]uuid.UUID{lead, theirs})
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
@@ -125,7 +126,8 @@ func TestExportOfManyLines(t *testing.T) {
 		Before:         101,
 	})
 	if err != nil || len(page) != 10 || page[0].Line != 91 || !newer || !older {
-		t.Errorf("page before line 101: %d lines from line %d, newer %t, older %t, %v", len(page), page[0].Line, newer, older, err)
+		t.Errorf("page before line 101: %d lines from line %d, newer %t, older %t, %v", len(page), page[0].Line, newer, older,
+			err)
 	}
 }
 

@@ -39,7 +39,9 @@ func TestErasureRequestWithLegalHold(t *testing.T) {
 	r.PassDays(t, 1) // it was erased before the request was received
 	request := r.RequestFor(t, models.RequestErasure, erased, held, persons, free)
 	single, person := leadkit.PlaceHold(t, r.Erasures, held, false), leadkit.PlaceHold(t, r.Erasures, other, true)
-	left := map[uuid.UUID]string{erased: "", held: "contact consent", persons: "contact consent", free: "", other: "contact consent"}
+	left := map[uuid.UUID]string{
+		erased: "", held: "contact consent", persons: "contact consent", free: "", other: "contact consent",
+	}
 	for n, hold := range []struct {
 		models.LegalHold
 		over uuid.UUID
@@ -114,7 +116,8 @@ func TestHoldBesideErasureRequest(t *testing.T) {
 		var group sync.WaitGroup
 		var held, erased, single error
 		group.Go(func() {
-			_, held = r.Erasures.PlaceHold(t.Context(), scope.System, erasure.NewHold{Lead: all[1], Person: person, Reason: "case 7"})
+			_, held = r.Erasures.PlaceHold(t.Context(), scope.System,
+				erasure.NewHold{Lead: all[1], Person: person, Reason: "case 7"})
 		})
 		group.Go(func() { erased = r.Requests.Erase(t.Context(), request) })
 		group.Go(func() { _, single = r.Erase(t, all[0]) })
@@ -164,7 +167,8 @@ func TestErasureRequestAfterRetention(t *testing.T) {
 	check := func(when string, erased, pending, receipts int) {
 		t.Helper()
 		if _, got := r.State(t, request); got.Leads != 3 || got.Erased != erased || got.Pending != pending {
-			t.Errorf("%s: got %d leads, %d erased, %d pending, want 3, %d, %d", when, got.Leads, got.Erased, got.Pending, erased, pending)
+			t.Errorf("%s: got %d leads, %d erased, %d pending, want 3, %d, %d", when, got.Leads, got.Erased, got.Pending, erased,
+				pending)
 		}
 		if all, err := r.Requests.Receipts(ctx, request); err != nil || len(all) != receipts {
 			t.Errorf("%s: got %d receipts, %v, want %d", when, len(all), err, receipts)
@@ -226,7 +230,8 @@ func TestExportAfterRetention(t *testing.T) {
 		disclosure      string
 	}
 	want := map[string]content{
-		id.Format(id.Lead, whole): {true, false, ""}, id.Format(id.Lead, kept): {true, false, "I agree"}, id.Format(id.Lead, late): {false, true, "I agree"},
+		id.Format(id.Lead, whole): {true, false, ""}, id.Format(id.Lead, kept): {true, false, "I agree"},
+		id.Format(id.Lead, late): {false, true, "I agree"},
 	}
 	for _, l := range data.Leads {
 		got := content{l.ErasedAt != nil, l.Contact != nil, l.Consent.DisclosureText}

@@ -41,7 +41,8 @@ func TestDeadlinesByLaw(t *testing.T) {
 			got = extended.Format(time.DateOnly)
 		}
 		if due := requests.Deadline(c.law, c.kind, received).Format(time.DateOnly); due != c.due || got != c.extended {
-			t.Errorf("%s %s received on %s: due on %s, extended to %q, want %s and %q", c.law, c.kind, c.received, due, got, c.due, c.extended)
+			t.Errorf("%s %s received on %s: due on %s, extended to %q, want %s and %q", c.law, c.kind, c.received, due, got,
+				c.due, c.extended)
 		}
 	}
 }
@@ -75,7 +76,9 @@ func TestRejectionsByLaw(t *testing.T) {
 	lead := r.Deliver(t, leadkit.Contact)
 	for _, law := range requests.Laws {
 		for _, kind := range requests.Kinds {
-			n := requests.NewRequest{Kind: kind.Code, Law: law.Code, ReceivedOn: r.Day(0), DueOn: r.Day(9), Leads: []uuid.UUID{lead}}
+			n := requests.NewRequest{
+				Kind: kind.Code, Law: law.Code, ReceivedOn: r.Day(0), DueOn: r.Day(9), Leads: []uuid.UUID{lead},
+			}
 			for _, g := range requests.RejectionGrounds(law.Code, kind.Code) {
 				created, err := r.Requests.Create(ctx, n)
 				if err != nil {
@@ -112,7 +115,9 @@ func TestRequestsThatStaffFulfil(t *testing.T) {
 		create := func() uuid.UUID {
 			t.Helper()
 			created, err := r.Requests.Create(ctx, requests.NewRequest{
-				Kind: kind.Code, ReceivedOn: r.Day(0), DueOn: r.Day(9), Leads: []uuid.UUID{lead}, Identity: requests.Identity{Check: models.IdentityReply},
+				Kind: kind.Code, ReceivedOn: r.Day(0), DueOn: r.Day(9), Leads: []uuid.UUID{lead}, Identity: requests.Identity{
+					Check: models.IdentityReply,
+				},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +163,8 @@ func TestComplaint(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
 	ctx := t.Context()
-	created, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestComplaint, Reference: "DPA 12/2026", ReceivedOn: r.Day(0), DueOn: r.Day(14)})
+	created, err := r.Requests.Create(ctx,
+		requests.NewRequest{Kind: models.RequestComplaint, Reference: "DPA 12/2026", ReceivedOn: r.Day(0), DueOn: r.Day(14)})
 	if err != nil || !created.DueOn.Equal(r.Day(14)) {
 		t.Fatalf("got %+v, %v", created, err)
 	}
@@ -184,7 +190,8 @@ func TestRequestsWithoutExtension(t *testing.T) {
 	for law, kind := range map[models.PrivacyLaw]models.PrivacyRequestKind{
 		models.LawCCPA: models.RequestObjection, models.LawGDPR: models.RequestWithdrawal, models.LawUKGDPR: models.RequestWithdrawal,
 	} {
-		created, err := r.Requests.Create(t.Context(), requests.NewRequest{Kind: kind, Law: law, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
+		created, err := r.Requests.Create(t.Context(),
+			requests.NewRequest{Kind: kind, Law: law, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
 		if err != nil {
 			t.Fatal(err)
 		}

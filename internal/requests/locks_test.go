@@ -206,11 +206,13 @@ func TestPostsDoNotWaitForPrivacyChanges(t *testing.T) {
 		}},
 		{"ReleaseHold", func() error { return r.Erasures.ReleaseHold(ctx, scope.System, hold.ID) }},
 		{"Reveal", func() error {
-			_, err := r.Reveals.Reveal(ctx, scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+			_, err := r.Reveals.Reveal(ctx, scope.System,
+				reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
 			return err
 		}},
 		{"CreateRequest", func() error {
-			_, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
+			_, err := r.Requests.Create(ctx,
+				requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
 			return err
 		}},
 		{"Erase", func() error {

@@ -103,7 +103,9 @@ func TestPersonWithManyLeads(t *testing.T) {
 	n := *manyLeads
 	r.seal(t, r.Deliver(t, leadkit.Contact), n-1)
 	r.Time.Advance(30 * time.Hour)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: r.DB.AppURL, MaxConnections: 5, StatementTimeout: config.Defaults(config.Serve).Database.StatementTimeout})
+	db, err := postgres.Open(t.Context(), postgres.Options{
+		URL: r.DB.AppURL, MaxConnections: 5, StatementTimeout: config.Defaults(config.Serve).Database.StatementTimeout,
+	})
 	leadkit.Must(t, err)
 	defer db.Close()
 	r.Services = leadkit.NewServices(db, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: n, LookupsPerDay: 10}).By(r.User)

@@ -34,17 +34,20 @@ func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
 		ids    []uuid.UUID
 		want   string
 	}{
-		"of one email address":       {leads.Person{}, []uuid.UUID{ann, annsOffice}, "<nil>"},
-		"connected by a third lead":  {leads.Person{}, []uuid.UUID{ann, colleague, annsOffice}, "<nil>"},
-		"not connected without it":   {leads.Person{}, []uuid.UUID{ann, colleague}, "invalid leads"},
-		"of a stranger":              {leads.Person{}, []uuid.UUID{ann, annsOffice, stranger}, "invalid leads"},
-		"without phone numbers":      {leads.Person{}, []uuid.UUID{silent, other}, "invalid leads"},
-		"stranger beside an address": {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, stranger}, "invalid leads"},
-		"beside an address":          {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, colleague}, "<nil>"},
-		"address without leads":      {leads.Person{Email: "unknown@example.com"}, []uuid.UUID{ann}, "invalid leads"},
-		"a single lead":              {leads.Person{}, []uuid.UUID{stranger}, "<nil>"},
+		"of one email address":      {leads.Person{}, []uuid.UUID{ann, annsOffice}, "<nil>"},
+		"connected by a third lead": {leads.Person{}, []uuid.UUID{ann, colleague, annsOffice}, "<nil>"},
+		"not connected without it":  {leads.Person{}, []uuid.UUID{ann, colleague}, "invalid leads"},
+		"of a stranger":             {leads.Person{}, []uuid.UUID{ann, annsOffice, stranger}, "invalid leads"},
+		"without phone numbers":     {leads.Person{}, []uuid.UUID{silent, other}, "invalid leads"},
+		"stranger beside an address": {
+			leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, stranger}, "invalid leads",
+		},
+		"beside an address":     {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{ann, colleague}, "<nil>"},
+		"address without leads": {leads.Person{Email: "unknown@example.com"}, []uuid.UUID{ann}, "invalid leads"},
+		"a single lead":         {leads.Person{}, []uuid.UUID{stranger}, "<nil>"},
 	} {
-		_, err := r.Requests.Create(t.Context(), requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Person: c.person, Leads: c.ids})
+		_, err := r.Requests.Create(t.Context(),
+			requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Person: c.person, Leads: c.ids})
 		if leadkit.Rejection(err) != c.want {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
@@ -241,7 +244,8 @@ func TestNoticesForLeadsErasedElsewhere(t *testing.T) {
 	expect(first, "erased", 1)
 	expect(second, "nothing_found", 0)
 
-	elsewhere, held, here := r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t, "GB", "b@example.com"), r.DeliverIn(t, "GB", "c@example.com")
+	elsewhere, held, here := r.DeliverIn(t, "GB", "a@example.com"), r.DeliverIn(t, "GB", "b@example.com"), r.DeliverIn(t,
+		"GB", "c@example.com")
 	mixed := r.RequestFor(t, models.RequestErasure, elsewhere, held, here)
 	r.DB.Exec(t, `UPDATE privacy_request_leads SET partner_id = $1 WHERE lead_id = $2`, r.Off.ID, elsewhere)
 	leadkit.PlaceHold(t, r.Erasures, held, false)
@@ -291,7 +295,8 @@ func TestPlatformIsNotNotified(t *testing.T) {
 		t.Errorf("a notice to the platform: got %v", err)
 	}
 	both := r.RequestFor(t, models.RequestErasure, lead, r.Deliver(t, leadkit.Contact))
-	r.DB.Exec(t, `UPDATE privacy_request_leads SET partner_id = $1 WHERE request_id = $2 AND lead_id <> $3`, models.PlatformIDs.Partner, both, lead)
+	r.DB.Exec(t, `UPDATE privacy_request_leads SET partner_id = $1 WHERE request_id = $2 AND lead_id <> $3`,
+		models.PlatformIDs.Partner, both, lead)
 	if err := r.Requests.Erase(ctx, both); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +341,8 @@ func TestAddLeadsWithReason(t *testing.T) {
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`); n != 0 {
 		t.Errorf("got %d files, want 0", n)
 	}
-	event := testkit.Value[string](t, r.DB, `SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'privacy_request.add_leads'`)
+	event := testkit.Value[string](t, r.DB,
+		`SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'privacy_request.add_leads'`)
 	if !strings.Contains(event, id.Format(id.Lead, stranger)) || !strings.Contains(event, `"exception":"other"`) || strings.Contains(event, "canary") {
 		t.Errorf("got audit event %s", event)
 	}
@@ -352,9 +358,11 @@ func TestRemoveLeadsClearsIdentityCheck(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	ctx := t.Context()
 	one, two := r.Deliver(t, leadkit.Contact), r.Deliver(t, leadkit.Contact)
-	approval := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: 100, RequireApproval: true})
+	approval := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
+		leadkit.Settings{RevealsPerDay: 100, RequireApproval: true})
 	fay, ben := approval.By(r.User), approval.By(testkit.Actor(t, r.DB, "ben@example.com"))
-	created, err := fay.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Leads: []uuid.UUID{one, two}})
+	created, err := fay.Requests.Create(ctx,
+		requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Leads: []uuid.UUID{one, two}})
 	if err == nil {
 		err = fay.Requests.CheckIdentity(ctx, created.ID, requests.Identity{Check: models.IdentityReply})
 	}
@@ -380,7 +388,8 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 		all = append(all, r.Deliver(t, leadkit.OtherContact))
 	}
 	fay, ben := r.User, testkit.Actor(t, r.DB, "ben@example.com")
-	approval := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: 100, RequireApproval: true})
+	approval := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
+		leadkit.Settings{RevealsPerDay: 100, RequireApproval: true})
 	for name, c := range map[string]struct {
 		service leadkit.Services
 		kind    models.PrivacyRequestKind
@@ -398,9 +407,11 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 			_, err := s.Requests.Export(ctx, request)
 			return err
 		}
-		created, err := first.Requests.Create(ctx, requests.NewRequest{Kind: c.kind, ReceivedOn: r.Day(0), Leads: []uuid.UUID{single}})
+		created, err := first.Requests.Create(ctx,
+			requests.NewRequest{Kind: c.kind, ReceivedOn: r.Day(0), Leads: []uuid.UUID{single}})
 		if err == nil {
-			err = second.Requests.CheckIdentity(ctx, created.ID, requests.Identity{Check: models.IdentityOther, Note: "passport"})
+			err = second.Requests.CheckIdentity(ctx, created.ID,
+				requests.Identity{Check: models.IdentityOther, Note: "passport"})
 		}
 		if err == nil {
 			err = first.Requests.AddLeads(ctx, created.ID, requests.Addition{Leads: all, Exception: models.ExceptionProved})
@@ -450,7 +461,8 @@ func TestRequestTellsPeopleApart(t *testing.T) {
 	}{
 		"email and phone": {
 			leads.Person{Email: "ann.example@example.com", Phone: "+442079460018"}, nil,
-			map[uuid.UUID]match{ann: {"both", 1, 1}, annsMobile: {"email", 1, 2}, bob: {"phone", 2, 1}, silent: {"email", 1, 0}}, 2,
+			map[uuid.UUID]match{ann: {"both", 1, 1}, annsMobile: {"email", 1, 2}, bob: {"phone", 2, 1}, silent: {"email", 1, 0}},
+			2,
 		},
 		"email": {
 			leads.Person{Email: "ann.example@example.com"}, nil,
@@ -469,7 +481,8 @@ func TestRequestTellsPeopleApart(t *testing.T) {
 			map[uuid.UUID]match{bob: {"id", 2, 1}, ann: {"id", 1, 1}, silent: {"id", 1, 0}}, 1,
 		},
 	} {
-		created, err := r.Requests.Create(t.Context(), requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: c.person, Leads: c.ids})
+		created, err := r.Requests.Create(t.Context(),
+			requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: c.person, Leads: c.ids})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -524,7 +537,8 @@ func TestChangedLeadsAreComparedAgain(t *testing.T) {
 	}
 	create := func(p leads.Person, ids ...uuid.UUID) uuid.UUID {
 		t.Helper()
-		created, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: p, Leads: ids})
+		created, err := r.Requests.Create(ctx,
+			requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: p, Leads: ids})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -578,7 +592,8 @@ func TestReplacedExportsAreDeleted(t *testing.T) {
 	}
 	reveals := `SELECT reveals FROM daily_access`
 	used := testkit.Value[int](t, r.DB, reveals)
-	reject := `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.id = '` + first.File.String() + `') EXECUTE FUNCTION reject_change()`
+	reject := `CREATE TRIGGER files_stay BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.id = '` + first.File.String() +
+		`') EXECUTE FUNCTION reject_change()`
 	r.DB.Exec(t, reject)
 	if _, err := r.Requests.Export(ctx, request); err == nil {
 		t.Error("exported again although the old file cannot be deleted")
@@ -644,7 +659,9 @@ func TestRemoveLeads(t *testing.T) {
 	ann, bob := r.Deliver(t, leadkit.Contact), r.Deliver(t, leadkit.OtherContact)
 	byPhone := func(kind models.PrivacyRequestKind) uuid.UUID {
 		created, err := r.Requests.Create(ctx, requests.NewRequest{
-			Kind: kind, ReceivedOn: r.Day(0), Person: leads.Person{Phone: "+442079460018"}, Identity: requests.Identity{Check: models.IdentityCall},
+			Kind: kind, ReceivedOn: r.Day(0), Person: leads.Person{Phone: "+442079460018"}, Identity: requests.Identity{
+				Check: models.IdentityCall,
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -38,16 +38,21 @@ func TestRequestFindsLeads(t *testing.T) {
 		ids    []uuid.UUID
 		want   []uuid.UUID
 	}{
-		"email":              {leads.Person{Email: "ann.example@EXAMPLE.com"}, nil, []uuid.UUID{first, second}},
-		"phone":              {leads.Person{Phone: "+44 20 7946 0018"}, nil, []uuid.UUID{first, second, bobs}},
-		"national phone":     {leads.Person{Phone: "020 7946 0018", Country: "GB"}, nil, []uuid.UUID{first, second, bobs}},
-		"email or phone":     {leads.Person{Email: "bob@example.com", Phone: "+442079460018"}, nil, []uuid.UUID{first, second, bobs}},
-		"ids":                {leads.Person{}, []uuid.UUID{bobs}, []uuid.UUID{bobs}},
-		"email and ids":      {leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{first, bobs}, []uuid.UUID{first, second, bobs}},
+		"email":          {leads.Person{Email: "ann.example@EXAMPLE.com"}, nil, []uuid.UUID{first, second}},
+		"phone":          {leads.Person{Phone: "+44 20 7946 0018"}, nil, []uuid.UUID{first, second, bobs}},
+		"national phone": {leads.Person{Phone: "020 7946 0018", Country: "GB"}, nil, []uuid.UUID{first, second, bobs}},
+		"email or phone": {
+			leads.Person{Email: "bob@example.com", Phone: "+442079460018"}, nil, []uuid.UUID{first, second, bobs},
+		},
+		"ids": {leads.Person{}, []uuid.UUID{bobs}, []uuid.UUID{bobs}},
+		"email and ids": {
+			leads.Person{Email: "ann.example@example.com"}, []uuid.UUID{first, bobs}, []uuid.UUID{first, second, bobs},
+		},
 		"unknown address":    {leads.Person{Email: "no-one@example.com"}, nil, nil},
 		"id mentioned twice": {leads.Person{}, []uuid.UUID{first, first}, []uuid.UUID{first}},
 	} {
-		created, err := r.Requests.Create(t.Context(), requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(-3), Person: c.person, Leads: c.ids})
+		created, err := r.Requests.Create(t.Context(),
+			requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(-3), Person: c.person, Leads: c.ids})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -78,7 +83,9 @@ func TestRequestFindsLeads(t *testing.T) {
 func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
-	valid := requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Person: leads.Person{Email: "ann@example.com"}}
+	valid := requests.NewRequest{
+		Kind: models.RequestAccess, ReceivedOn: r.Day(0), Person: leads.Person{Email: "ann@example.com"},
+	}
 	for want, change := range map[string]func(*requests.NewRequest){
 		"invalid kind":        func(n *requests.NewRequest) { n.Kind = "correction" },
 		"invalid law":         func(n *requests.NewRequest) { n.Law = "lgpd" },
@@ -118,9 +125,12 @@ func TestErasureRequest(t *testing.T) {
 	if _, err := r.Erase(t, second); err != nil { // while the request is open
 		t.Fatal(err)
 	}
-	created, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestErasure, Reference: "case 7", ReceivedOn: r.Day(0), Leads: []uuid.UUID{first}})
+	created, err := r.Requests.Create(ctx, requests.NewRequest{
+		Kind: models.RequestErasure, Reference: "case 7", ReceivedOn: r.Day(0), Leads: []uuid.UUID{first},
+	})
 	if err == nil {
-		err = r.Requests.AddLeads(ctx, created.ID, requests.Addition{Leads: []uuid.UUID{second}, Exception: models.ExceptionErased})
+		err = r.Requests.AddLeads(ctx, created.ID,
+			requests.Addition{Leads: []uuid.UUID{second}, Exception: models.ExceptionErased})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -443,7 +453,8 @@ func TestExportNeedsKeys(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	lead := r.Deliver(t, leadkit.Contact)
 	request := r.Request(t, models.RequestAccess)
-	without := leadkit.NewServices(r.DB.DB, envelope.NewWrappers(nil), r.Keys, r.Journal, r.Time, leadkit.Settings{}).By(r.User)
+	without := leadkit.NewServices(r.DB.DB, envelope.NewWrappers(nil), r.Keys, r.Journal, r.Time, leadkit.Settings{}).
+		By(r.User)
 	if _, err := without.Requests.Export(t.Context(), request); leadkit.Rejection(err) != "unavailable cannot_decrypt" {
 		t.Errorf("without the wrapping key: got %v", err)
 	}
@@ -482,7 +493,8 @@ func TestExportBesideErasure(t *testing.T) {
 	r := rig{leadkit.New(t).WithRevealsPerDay(100)}
 	for range 5 {
 		lead := r.Deliver(t, leadkit.Contact)
-		created, err := r.Requests.Create(t.Context(), requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
+		created, err := r.Requests.Create(t.Context(),
+			requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Leads: []uuid.UUID{lead}})
 		if err == nil {
 			err = r.Requests.CheckIdentity(t.Context(), created.ID, requests.Identity{Check: models.IdentityReply})
 		}
@@ -529,10 +541,12 @@ func TestSecondUser(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	ctx := t.Context()
 	r.Deliver(t, leadkit.Contact)
-	strict := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: leadkit.RevealsPerDay, LookupsPerDay: 100, RequireApproval: true})
+	strict := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
+		leadkit.Settings{RevealsPerDay: leadkit.RevealsPerDay, LookupsPerDay: 100, RequireApproval: true})
 	fay, ben := strict.By(r.User), strict.By(testkit.Actor(t, r.DB, "ben@example.com"))
 	operator := strict.By(audit.Operator)
-	access, deletion, theirs := r.Request(t, models.RequestAccess), r.Request(t, models.RequestErasure), r.Request(t, models.RequestAccess)
+	access, deletion, theirs := r.Request(t, models.RequestAccess), r.Request(t, models.RequestErasure), r.Request(t,
+		models.RequestAccess)
 	if err := operator.Requests.CheckIdentity(ctx, theirs, requests.Identity{Check: models.IdentityCall}); err != nil {
 		t.Fatal(err)
 	}
@@ -577,14 +591,16 @@ func TestDeadlines(t *testing.T) {
 	r.Deliver(t, leadkit.Contact)
 	r.Time.Set(time.Date(2026, 2, 3, 23, 59, 0, 0, time.UTC))
 	for received, want := range map[string][2]string{
-		"2026-01-31": {"2026-02-28", "2026-04-30"}, "2026-01-15": {"2026-02-15", "2026-04-15"}, "2025-11-30": {"2025-12-30", ""},
+		"2026-01-31": {"2026-02-28", "2026-04-30"}, "2026-01-15": {"2026-02-15", "2026-04-15"},
+		"2025-11-30": {"2025-12-30", ""},
 		"2026-02-03": {"2026-03-03", "2026-05-03"},
 	} {
 		on, err := time.Parse(time.DateOnly, received)
 		if err != nil {
 			t.Fatal(err)
 		}
-		created, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: on, Person: leads.Person{Email: "x@example.com"}})
+		created, err := r.Requests.Create(ctx,
+			requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: on, Person: leads.Person{Email: "x@example.com"}})
 		if err != nil || created.DueOn.Format(time.DateOnly) != want[0] {
 			t.Errorf("received on %s: due on %s, %v, want %s", received, created.DueOn, err, want[0])
 		}
@@ -618,13 +634,23 @@ func TestCloseRequest(t *testing.T) {
 		closing requests.Closing
 		want    string
 	}{
-		"rejected":          {models.RequestErasure, requests.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims, Note: "claim 12"}, "<nil>"},
-		"wrong ground":      {models.RequestAccess, requests.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims}, "invalid ground"},
-		"no ground":         {models.RequestAccess, requests.Closing{Outcome: models.OutcomeRejected}, "invalid ground"},
-		"withdrawn":         {models.RequestAccess, requests.Closing{Outcome: models.OutcomeWithdrawn}, "<nil>"},
-		"nothing found":     {models.RequestAccess, requests.Closing{Outcome: models.OutcomeNothingFound}, "conflict leads_found"},
-		"erased":            {models.RequestErasure, requests.Closing{Outcome: models.OutcomeErased}, "invalid outcome"},
-		"control character": {models.RequestErasure, requests.Closing{Outcome: models.OutcomeWithdrawn, Note: "\a"}, "invalid note"},
+		"rejected": {
+			models.RequestErasure,
+			requests.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims, Note: "claim 12"}, "<nil>",
+		},
+		"wrong ground": {
+			models.RequestAccess, requests.Closing{Outcome: models.OutcomeRejected, Ground: models.GroundLegalClaims},
+			"invalid ground",
+		},
+		"no ground": {models.RequestAccess, requests.Closing{Outcome: models.OutcomeRejected}, "invalid ground"},
+		"withdrawn": {models.RequestAccess, requests.Closing{Outcome: models.OutcomeWithdrawn}, "<nil>"},
+		"nothing found": {
+			models.RequestAccess, requests.Closing{Outcome: models.OutcomeNothingFound}, "conflict leads_found",
+		},
+		"erased": {models.RequestErasure, requests.Closing{Outcome: models.OutcomeErased}, "invalid outcome"},
+		"control character": {
+			models.RequestErasure, requests.Closing{Outcome: models.OutcomeWithdrawn, Note: "\a"}, "invalid note",
+		},
 	} {
 		request := r.Request(t, c.kind)
 		if err := r.Requests.Close(ctx, request, c.closing); leadkit.Rejection(err) != c.want {
@@ -634,7 +660,8 @@ func TestCloseRequest(t *testing.T) {
 			t.Errorf("%s: got outcome %q", name, outcome)
 		}
 	}
-	empty, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: leads.Person{Email: "x@example.com"}})
+	empty, err := r.Requests.Create(ctx,
+		requests.NewRequest{Kind: models.RequestErasure, ReceivedOn: r.Day(0), Person: leads.Person{Email: "x@example.com"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -658,7 +685,9 @@ func TestRequestLists(t *testing.T) {
 	ctx := t.Context()
 	var all []uuid.UUID
 	for day := range 7 {
-		created, err := r.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(-(day % 3)), Person: leads.Person{Email: "x@example.com"}})
+		created, err := r.Requests.Create(ctx, requests.NewRequest{
+			Kind: models.RequestAccess, ReceivedOn: r.Day(-(day % 3)), Person: leads.Person{Email: "x@example.com"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -735,7 +764,8 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 		second, err2 := r.Requests.ToNotify(ctx, uuid.Nil, 3)
 		third, err3 := r.Requests.Closed(ctx, uuid.Nil, 3)
 		if err := errors.Join(err, err2, err3); err != nil || len(first) != open || len(second) != open || len(third) != closed {
-			t.Errorf("got %d, %d and %d requests, %v, want %d, %d and %d", len(first), len(second), len(third), err, open, open, closed)
+			t.Errorf("got %d, %d and %d requests, %v, want %d, %d and %d", len(first), len(second), len(third), err, open, open,
+				closed)
 		}
 	}
 	lists(1, 0)
@@ -782,9 +812,11 @@ func TestErasureReadsFewPings(t *testing.T) {
 	}
 	own.Close() // closing a connection flushes its statistics
 	count := func(what string) int {
-		return testkit.Value[int](t, r.DB, `SELECT coalesce(sum(`+what+`), 0)::int FROM pg_stat_user_tables WHERE relname ~ '^pings_2'`)
+		return testkit.Value[int](t, r.DB,
+			`SELECT coalesce(sum(`+what+`), 0)::int FROM pg_stat_user_tables WHERE relname ~ '^pings_2'`)
 	}
-	testkit.Eventually(t, time.Minute, "the statistics include the erasure", func() bool { return count("n_tup_del") == 2 })
+	testkit.Eventually(t, time.Minute, "the statistics include the erasure",
+		func() bool { return count("n_tup_del") == 2 })
 	if n := count("seq_tup_read + idx_tup_fetch"); n > 4*leadkit.RevealsPerDay {
 		t.Errorf("read %d pings, want at most %d", n, 4*leadkit.RevealsPerDay)
 	}

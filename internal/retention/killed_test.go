@@ -29,7 +29,8 @@ func TestRetentionSurvivesKilledProcesses(t *testing.T) {
 	recent := r.DeliverIn(t, "GB", "c@example.com")
 	leadkit.PlaceHold(t, r.Erasures, persons, true)
 	held := []uuid.UUID{persons}
-	due := testkit.Value[[]uuid.UUID](t, r.DB, `SELECT array_agg(id ORDER BY id) FROM leads WHERE country = 'GB' AND id NOT IN ($1, $2)`, persons, recent)
+	due := testkit.Value[[]uuid.UUID](t, r.DB,
+		`SELECT array_agg(id ORDER BY id) FROM leads WHERE country = 'GB' AND id NOT IN ($1, $2)`, persons, recent)
 	for range 5 {
 		i := rand.IntN(len(due))
 		leadkit.PlaceHold(t, r.Erasures, due[i], false)
@@ -37,7 +38,8 @@ func TestRetentionSurvivesKilledProcesses(t *testing.T) {
 	}
 
 	ended := func() bool {
-		return testkit.Value[bool](t, r.DB, `SELECT ended_at IS NOT NULL FROM retention_runs ORDER BY started_at DESC LIMIT 1`)
+		return testkit.Value[bool](t, r.DB,
+			`SELECT ended_at IS NOT NULL FROM retention_runs ORDER BY started_at DESC LIMIT 1`)
 	}
 	entries := func() int {
 		files, err := filepath.Glob(filepath.Join(r.Folder, "*.json")) // without those of killed writers

@@ -139,11 +139,13 @@ func TestShorterPeriodNeedsAcceptance(t *testing.T) {
 	mixed := r.Retaining(leadkit.Periods(50, 60, leadkit.ByCountry{"DE": 30}, leadkit.ByCountry{"DE": 200}))
 	leadkit.RunRetention(t, mixed.Retention, nil)
 	want := "consent=60 consentDE=200 contact=50 contactDE=100"
-	got := testkit.Value[string](t, r.DB, `SELECT string_agg(category || country || '=' || days, ' ' ORDER BY category, country) FROM retention_periods`)
+	got := testkit.Value[string](t, r.DB,
+		`SELECT string_agg(category || country || '=' || days, ' ' ORDER BY category, country) FROM retention_periods`)
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	acceptedBy := testkit.Value[string](t, r.DB, `SELECT string_agg(DISTINCT accepted_by, ',' ORDER BY accepted_by) FROM retention_periods WHERE country = 'DE'`)
+	acceptedBy := testkit.Value[string](t, r.DB,
+		`SELECT string_agg(DISTINCT accepted_by, ',' ORDER BY accepted_by) FROM retention_periods WHERE country = 'DE'`)
 	if acceptedBy != ",fay@example.com" {
 		t.Errorf("got accepted by %q", acceptedBy)
 	}
@@ -156,7 +158,8 @@ func TestCountryGetsOwnPeriod(t *testing.T) {
 	leadkit.RunRetention(t, r.Retaining(leadkit.Periods(10, 10, nil, nil)).Retention, nil)
 	old := r.DeliverIn(t, "DE", "a@example.com")
 	r.PassDays(t, 11)
-	leadkit.RunRetention(t, r.Retaining(leadkit.Periods(10, 10, nil, nil)).Retention, leadkit.Counts{models.RetainContact: {"DE": 1}})
+	leadkit.RunRetention(t, r.Retaining(leadkit.Periods(10, 10, nil, nil)).Retention,
+		leadkit.Counts{models.RetainContact: {"DE": 1}})
 	lead, british := r.DeliverIn(t, "DE", "b@example.com"), r.DeliverIn(t, "GB", "c@example.com")
 	r.PassDays(t, 11)
 	own := r.Retaining(leadkit.Periods(10, 10, leadkit.ByCountry{"DE": 20}, leadkit.ByCountry{"DE": 20}))
@@ -235,7 +238,8 @@ func TestRetentionContinues(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Expect(t, "after the fault", map[uuid.UUID]string{british: "consent", german: "consent"})
-			erased := testkit.Value[string](t, r.DB, `SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'retention.run'`)
+			erased := testkit.Value[string](t, r.DB,
+				`SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'retention.run'`)
 			if erased != `{"contact":{"DE":1,"GB":1}}` {
 				t.Errorf("got events %s", erased)
 			}
@@ -284,7 +288,8 @@ func TestConcurrentRetention(t *testing.T) {
 	}
 	for _, lead := range all[:3] {
 		wg.Go(func() {
-			_, err := r.Node(r.Journal).Erasures.Erase(context.Background(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
+			_, err := r.Node(r.Journal).Erasures.Erase(context.Background(), scope.System,
+				erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
 			if err != nil && !errors.Is(err, leads.ErrErased) {
 				t.Errorf("erase: %v", err)
 			}
@@ -352,7 +357,8 @@ func TestRetentionInBatches(t *testing.T) {
 	}
 	r.Journal.Written = nil
 	const british = n - n/3 + 1
-	erased := testkit.Value[string](t, r.DB, `SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'retention.run'`)
+	erased := testkit.Value[string](t, r.DB,
+		`SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'retention.run'`)
 	if want := fmt.Sprintf(`{"contact":{"GB":%d}}`, british); erased != want {
 		t.Errorf("got events %s, want %s", erased, want)
 	}
@@ -367,7 +373,8 @@ func TestRetentionInBatches(t *testing.T) {
 		t.Errorf("verify: got %+v, %v", v, err)
 	}
 	r.PassDays(t, 40)
-	leadkit.RunRetention(t, r.Retaining(periods).Retention, leadkit.Counts{models.RetainContact: {"DE": n / 3}, models.RetainConsent: {"GB": british}})
+	leadkit.RunRetention(t, r.Retaining(periods).Retention,
+		leadkit.Counts{models.RetainContact: {"DE": n / 3}, models.RetainConsent: {"GB": british}})
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM consents WHERE disclosure_digest IS NOT NULL`); n != 0 {
 		t.Errorf("got %d details of consents, want 0", n)
 	}
@@ -407,7 +414,8 @@ func TestReplayKeepsConsents(t *testing.T) {
 	}
 	older := r
 	older.DB = restored
-	node := leadkit.NewServices(restored.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{Retention: leadkit.Periods(10, 30, nil, nil)})
+	node := leadkit.NewServices(restored.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
+		leadkit.Settings{Retention: leadkit.Periods(10, 30, nil, nil)})
 	if err := node.Retention.RunDaily(t.Context()); leadkit.Rejection(err) != "unavailable journal_ahead" {
 		t.Errorf("before the replay: got %s", leadkit.Rejection(err))
 	}

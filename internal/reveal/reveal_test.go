@@ -30,7 +30,8 @@ func TestReveal(t *testing.T) {
 		models.ContactAddress: "1 High Street", models.ContactNotes: "Ring the bell", models.ContactAnswers: `{"rooms":"3"}`,
 	} {
 		r.Time.Advance(24 * time.Hour) // each on its own day, below the limit
-		got, err := r.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: field, Reason: models.RevealForReturn, Note: "rt_1 of Ann Example"})
+		got, err := r.Reveals.Reveal(t.Context(), scope.System,
+			reveal.NewReveal{Lead: lead, Field: field, Reason: models.RevealForReturn, Note: "rt_1 of Ann Example"})
 		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", field, got, err, want)
 		}
@@ -55,7 +56,8 @@ func TestRevealOfFieldThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
 	lead := r.Deliver(t, `"email":"ann@example.com"`)
-	got, err := r.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactPhone, Reason: models.RevealForLegal})
+	got, err := r.Reveals.Reveal(t.Context(), scope.System,
+		reveal.NewReveal{Lead: lead, Field: models.ContactPhone, Reason: models.RevealForLegal})
 	if err != nil || got != "" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -70,17 +72,40 @@ func TestRevealRejects(t *testing.T) {
 		reveal reveal.NewReveal
 		want   string
 	}{
-		"no field":            {scope.System, reveal.NewReveal{Lead: lead, Reason: models.RevealForLegal}, "invalid field"},
-		"unknown field":       {scope.System, reveal.NewReveal{Lead: lead, Field: "salt", Reason: models.RevealForLegal}, "invalid field"},
-		"no reason":           {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName}, "invalid reason"},
-		"unknown reason":      {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: "fun"}, "invalid reason"},
-		"other, unexplained":  {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: " \r\n"}, "invalid note"},
-		"other, invisible":    {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: "\u200b\u00a0\u2060"}, "invalid note"},
-		"long note":           {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: strings.Repeat("ä", plaintext.MaxNote+1)}, "invalid note"},
-		"control character":   {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: "a\x00"}, "invalid note"},
-		"unknown lead":        {scope.System, reveal.NewReveal{Lead: uuid.New(), Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},
-		"another partner's":   {scope.Partners(r.Off.ID), reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},
-		"no partners allowed": {scope.Scope{}, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal}, "not_found lead"},
+		"no field": {scope.System, reveal.NewReveal{Lead: lead, Reason: models.RevealForLegal}, "invalid field"},
+		"unknown field": {
+			scope.System, reveal.NewReveal{Lead: lead, Field: "salt", Reason: models.RevealForLegal}, "invalid field",
+		},
+		"no reason": {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName}, "invalid reason"},
+		"unknown reason": {
+			scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: "fun"}, "invalid reason",
+		},
+		"other, unexplained": {
+			scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: " \r\n"},
+			"invalid note",
+		},
+		"other, invisible": {
+			scope.System,
+			reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForOther, Note: "\u200b\u00a0\u2060"},
+			"invalid note",
+		},
+		"long note": {scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: strings.Repeat("ä", plaintext.MaxNote+1)}, "invalid note"},
+		"control character": {
+			scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal, Note: "a\x00"},
+			"invalid note",
+		},
+		"unknown lead": {
+			scope.System, reveal.NewReveal{Lead: uuid.New(), Field: models.ContactName, Reason: models.RevealForLegal},
+			"not_found lead",
+		},
+		"another partner's": {
+			scope.Partners(r.Off.ID), reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal},
+			"not_found lead",
+		},
+		"no partners allowed": {
+			scope.Scope{}, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal},
+			"not_found lead",
+		},
 	} {
 		if got, err := r.Reveals.Reveal(t.Context(), c.scope, c.reveal); got != "" || leadkit.Rejection(err) != c.want {
 			t.Errorf("%s: got %q, %v, want %s", name, got, err, c.want)
@@ -110,7 +135,8 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := leadkit.NewServices(r.DB.DB, envelope.NewWrappers(silent{local}), r.Keys, nil, r.Time, leadkit.Settings{RevealsPerDay: leadkit.RevealsPerDay}).By(r.User)
-	got, err := s.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal})
+	got, err := s.Reveals.Reveal(t.Context(), scope.System,
+		reveal.NewReveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal})
 	if got != "" || leadkit.Rejection(err) != "unavailable keys" || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -191,7 +217,8 @@ func TestRevealsKeepAuditChain(t *testing.T) {
 		user := r.By(testkit.Actor(t, r.DB, fmt.Sprintf("user%d@example.com", i)))
 		all.Go(func() {
 			for range leadkit.RevealsPerDay {
-				_, err := user.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForComplaint})
+				_, err := user.Reveals.Reveal(t.Context(), scope.System,
+					reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForComplaint})
 				failed[i] = errors.Join(failed[i], err)
 			}
 		})

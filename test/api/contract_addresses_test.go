@@ -33,9 +33,12 @@ func addresses(t *testing.T, n *node.Node) {
 	var rows []scenario
 	for _, path := range endpoints(n) {
 		for _, near := range []string{
-			path + "/", strings.Replace(path, "/lead/", "/Lead/", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
-			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1), strings.Replace(path, "/", "/%2F", 1),
-			path + "/x", path + ".json", path + "%20", path + ";a=1", strings.Replace(path, "/lead/", "/lead/./", 1), "/x/.." + path,
+			path + "/", strings.Replace(path, "/lead/", "/Lead/", 1), strings.ToUpper(path), "/" + path,
+			strings.Replace(path, "/lead", "//lead", 1),
+			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1),
+			strings.Replace(path, "/", "/%2F", 1),
+			path + "/x", path + ".json", path + "%20", path + ";a=1", strings.Replace(path, "/lead/", "/lead/./", 1),
+			"/x/.." + path,
 		} {
 			rows = append(rows, notFound("POST", near))
 		}
@@ -95,7 +98,8 @@ func methods(t *testing.T, n *node.Node) {
 	var rows []scenario
 	for _, path := range endpoints(n) {
 		for _, method := range []string{
-			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
+			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker),
+			"post", "POSTS",
 		} {
 			s := scenario{
 				name:   method + " " + path,

@@ -271,7 +271,10 @@ func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	signIn(h, manager, "account_manager@example.com")
 	h.Time.Advance(11 * time.Minute)
 	for page, all := range map[*browser.Page][]address{
-		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", deactivated + "/reactivate"}},
+		p: {
+			{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"},
+			{"person-reactivate", deactivated + "/reactivate"},
+		},
 		manager: {{"partner-new-proof", "/partners/new"}, {"partner-details-proof", partner + "?tab=details"}},
 	} {
 		for _, view := range all {

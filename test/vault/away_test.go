@@ -46,7 +46,8 @@ func startConsole(t *testing.T) console {
 	}
 	c := console{n, admintest.SignedInAt(t, n.Admin, email)}
 	// On a platform that has leads, a user would have to put the periods into effect.
-	testkit.Eventually(t, node.Patience, "the retention periods are in effect", func() bool { return c.count(t, "retention_periods", "true") > 0 })
+	testkit.Eventually(t, node.Patience, "the retention periods are in effect",
+		func() bool { return c.count(t, "retention_periods", "true") > 0 })
 	return c
 }
 
@@ -86,7 +87,8 @@ func (c console) retain(t *testing.T) models.RetentionRun {
 		t.Fatal(err)
 	}
 	later := clock.NewManual(c.Clock.Now().AddDate(0, 0, 40))
-	s := app.NewPrivacy(c.Config, c.DB.DB, keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), nil, later)
+	s := app.NewPrivacy(c.Config, c.DB.DB, keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), nil,
+		later)
 	run, err := s.Retention.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,8 @@ func TestPersonalDataWithoutVault(t *testing.T) {
 			}
 			held, erased, evidence := leads[0], leads[1], "/leads/"+leads[0]+"/evidence"
 			c.reveal(t, held).Expect(t, "reveal", http.StatusOK, node.PersonEmail)
-			c.submit(t, "/leads/"+held+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}).ExpectRedirect(t, "/leads/"+held)
+			c.submit(t, "/leads/"+held+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}).
+				ExpectRedirect(t, "/leads/"+held)
 			request := c.submit(t, "/privacy/requests/new", url.Values{
 				"kind": {"access"}, "received_on": {c.Clock.Now().UTC().Format(time.DateOnly)}, "email": {node.PersonEmail},
 			}).ExpectCreated(t, "/privacy/requests/pr_")
@@ -142,7 +145,8 @@ func TestPersonalDataWithoutVault(t *testing.T) {
 			}
 
 			restore()
-			testkit.Eventually(t, node.Patience, "the lead can be revealed", func() bool { return c.reveal(t, held).Status == http.StatusOK })
+			testkit.Eventually(t, node.Patience, "the lead can be revealed",
+				func() bool { return c.reveal(t, held).Status == http.StatusOK })
 			c.submit(t, request+"/export", url.Values{}).Expect(t, "export", http.StatusOK, request+`/export.zip`)
 			c.Get(t, request+"/export.zip").Expect(t, "the download", http.StatusOK)
 			c.Get(t, request).Expect(t, "the request", http.StatusOK, `data-state="exported"`)

@@ -26,13 +26,15 @@ import (
 // Erase erases a lead at the consumer's request.
 func (k Kit) Erase(t *testing.T, lead uuid.UUID) (erasure.Receipt, error) {
 	t.Helper()
-	return k.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest, Note: "ticket 7"})
+	return k.Erasures.Erase(t.Context(), scope.System,
+		erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest, Note: "ticket 7"})
 }
 
 // Reveal reveals the email address of a lead.
 func (k Kit) Reveal(t *testing.T, lead uuid.UUID) (string, error) {
 	t.Helper()
-	return k.Reveals.Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
+	return k.Reveals.Reveal(t.Context(), scope.System,
+		reveal.NewReveal{Lead: lead, Field: models.ContactEmail, Reason: models.RevealForReturn})
 }
 
 // PlaceHold places a legal hold on a lead or, if person is true, on its person.
@@ -82,7 +84,8 @@ func (k Kit) AddNotes(t *testing.T, lead uuid.UUID) {
 	k.DB.Exec(t, `INSERT INTO ledger_notes (entry_id, occurred_at, note) SELECT entry_id, occurred_at, 'canary-ledger' FROM ledger_references WHERE lead_id = $1`, lead)
 	k.DB.Exec(t, `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, created_by, created_at)
 		SELECT id, partner_id, '', 0, '', '{}', 'comparing', 'ann', received_at FROM leads WHERE id = $1`, lead)
-	k.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding, lead_id) VALUES ($1, 1, 'unknown', $1)`, lead)
+	k.DB.Exec(t,
+		`INSERT INTO reconciliation_lines (reconciliation_id, line, finding, lead_id) VALUES ($1, 1, 'unknown', $1)`, lead)
 	k.DB.Exec(t, `INSERT INTO reconciliation_resolutions (reconciliation_id, line, note, resolved_by, at) VALUES ($1, 1, 'canary-resolution', 'ann', now())`, lead)
 	if err := k.DB.EnsurePingPartitions(t.Context(), k.Time.Now(), 1); err != nil {
 		t.Fatal(err)

@@ -174,7 +174,8 @@ func (k Kit) Send(t *testing.T, in *intake.Intake, by testkit.Partner, post []by
 // AuditEvents counts the user's audit events with an action and an outcome.
 func (k Kit) AuditEvents(t *testing.T, action, outcome string) int {
 	t.Helper()
-	return testkit.Value[int](t, k.DB, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`, action, outcome)
+	return testkit.Value[int](t, k.DB, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`, action,
+		outcome)
 }
 
 // CountReveals counts the recorded reveals of all leads.

@@ -40,7 +40,8 @@ func (k Kit) RequestFor(t *testing.T, kind models.PrivacyRequestKind, ids ...uui
 		Kind: kind, ReceivedOn: k.Day(0), Leads: ids[:1], Identity: requests.Identity{Check: models.IdentityReply},
 	})
 	if err == nil && len(ids) > 1 {
-		err = k.Requests.AddLeads(t.Context(), created.ID, requests.Addition{Leads: ids[1:], Exception: models.ExceptionProved})
+		err = k.Requests.AddLeads(t.Context(), created.ID,
+			requests.Addition{Leads: ids[1:], Exception: models.ExceptionProved})
 		if err == nil {
 			err = k.Requests.CheckIdentity(t.Context(), created.ID, requests.Identity{Check: models.IdentityReply})
 		}

@@ -19,13 +19,16 @@ type ByCountry = map[string]int
 // Periods returns periods in days, with those of some countries.
 func Periods(contact, consent int, contactBy, consentBy ByCountry) retention.Periods {
 	return retention.Periods{
-		Contact: retention.Days{Default: contact, ByCountry: contactBy}, Consent: retention.Days{Default: consent, ByCountry: consentBy},
+		Contact: retention.Days{Default: contact, ByCountry: contactBy}, Consent: retention.Days{
+			Default: consent, ByCountry: consentBy,
+		},
 	}
 }
 
 // Retaining returns the services with the given periods, as a node has them.
 func (k Kit) Retaining(periods retention.Periods) Services {
-	return NewServices(k.DB.DB, k.Wrappers, k.Keys, k.Journal, k.Time, Settings{RevealsPerDay: RevealsPerDay, Retention: periods})
+	return NewServices(k.DB.DB, k.Wrappers, k.Keys, k.Journal, k.Time,
+		Settings{RevealsPerDay: RevealsPerDay, Retention: periods})
 }
 
 // PassDays advances the clock.

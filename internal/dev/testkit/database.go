@@ -278,7 +278,8 @@ func (d *Database) LockLedgerPartitions(t testing.TB, month time.Time) {
 	name := month.UTC().Format("_200601") + "01"
 	tx, err := Connect(t, d.RootURL).Begin(t.Context())
 	if err == nil {
-		_, err = tx.Exec(t.Context(), `LOCK TABLE ledger_entries`+name+`, payout_run_entries`+name+` IN ACCESS EXCLUSIVE MODE`)
+		_, err = tx.Exec(t.Context(),
+			`LOCK TABLE ledger_entries`+name+`, payout_run_entries`+name+` IN ACCESS EXCLUSIVE MODE`)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,9 @@ func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 
 // AddPartner adds an approved partner with a secret and the given accounts. By default it has two
 // accounts: <slug>-main, the default account, and the sandbox account <slug>-trial.
-func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
+func (p *Platform) AddPartner(
+	t testing.TB, slug string, mode models.SigningMode, accounts ...partners.NewAccount,
+) Partner {
 	t.Helper()
 	if accounts == nil {
 		accounts = []partners.NewAccount{{Identifier: slug + "-main"}, {Identifier: slug + "-trial", Sandbox: true}}

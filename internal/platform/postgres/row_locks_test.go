@@ -78,7 +78,8 @@ func locksRows(t *testing.T, path string) (found bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
 			sql, err := strconv.Unquote(text.Value)
-			found = found || err == nil && (sql == "UPDATE" || strings.Contains(sql, "FOR UPDATE") || strings.Contains(sql, "LOCK TABLE"))
+			found = found || err == nil && (sql == "UPDATE" || strings.Contains(sql, "FOR UPDATE") || strings.Contains(sql,
+				"LOCK TABLE"))
 		}
 		return true
 	})

@@ -63,18 +63,24 @@ func TestPingAccepted(t *testing.T) {
 		"country":              {both + `,"country":"FR"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
 		"country, lower case":  {both + `,"country":" us\n"`, base(func(p *Ping) { p.Country = [2]byte{'U', 'S'} })},
 		"UK": {both + `,"country":"uk"`, base(func(p *Ping) {
-			p.Warnings = []Warning{{CountryAlias, []string{"country"}, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB"}}
+			p.Warnings = []Warning{
+				{CountryAlias, []string{"country"}, "UK was read as GB, the ISO 3166-1 code of the United Kingdom. Send GB"},
+			}
 		})},
 		"EL": {both + `,"country":"EL"`, base(func(p *Ping) {
 			p.Country = [2]byte{'G', 'R'}
-			p.Warnings = []Warning{{CountryAlias, []string{"country"}, "EL was read as GR, the ISO 3166-1 code of Greece. Send GR"}}
+			p.Warnings = []Warning{
+				{CountryAlias, []string{"country"}, "EL was read as GR, the ISO 3166-1 code of Greece. Send GR"},
+			}
 		})},
 		"country not on the list": {both + `,"country":"Zz"`, base(func(p *Ping) { p.Country = [2]byte{'Z', 'Z'} })},
 		"country null":            {both + `,"country":null`, base(nil)},
 		"country empty":           {both + `,"country":""`, base(nil)},
 		"country blank":           {both + `,"country":" \u00a0\u200b"`, base(nil)},
-		"country, invisible":      {both + `,"country":"\u202afr\u202c"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
-		"urgency":                 {both + `,"urgency":"\t Emergency "`, base(func(p *Ping) { p.Urgency = "Emergency" })},
+		"country, invisible": {
+			both + `,"country":"\u202afr\u202c"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} }),
+		},
+		"urgency": {both + `,"urgency":"\t Emergency "`, base(func(p *Ping) { p.Urgency = "Emergency" })},
 		"urgency of 64": {both + `,"urgency":` + chars(64), base(func(p *Ping) {
 			p.Urgency = strings.Repeat("é", 64)
 		})},
@@ -87,7 +93,9 @@ func TestPingAccepted(t *testing.T) {
 		"job_type wins": {both + `,"jobType":"no","job_type":"repair"`, base(func(p *Ping) {
 			p.JobType = "repair"
 		})},
-		"jobType is not looked at":  {both + `,"jobType":7,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
+		"jobType is not looked at": {
+			both + `,"jobType":7,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" }),
+		},
 		"empty job_type is a value": {both + `,"job_type":"","jobType":"repair"`, base(nil)},
 		"null job_type is ignored": {both + `,"job_type":null,"jobType":"repair"`, base(func(p *Ping) {
 			p.JobType = "repair"
@@ -99,9 +107,12 @@ func TestPingAccepted(t *testing.T) {
 		"budget of 256": {both + `,"budget":` + chars(256), base(func(p *Ping) {
 			p.Budget = strings.Repeat("é", 256)
 		})},
-		"budget null":               {both + `,"budget":null`, base(nil)},
-		"fields of a post":          {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
-		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{Industry: 2, Postcode: "p", Country: [2]byte{'I', 'E'}, Urgency: "u", JobType: "j", Budget: "b"}},
+		"budget null":      {both + `,"budget":null`, base(nil)},
+		"fields of a post": {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
+		"all of them, in any order": {
+			`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`,
+			Ping{Industry: 2, Postcode: "p", Country: [2]byte{'I', 'E'}, Urgency: "u", JobType: "j", Budget: "b"},
+		},
 		"control characters in text": {both + `,"urgency":"a\tb","budget":"a\nb"`, base(func(p *Ping) {
 			p.Urgency, p.Budget = "a\tb", "a\nb"
 		})},
@@ -127,66 +138,86 @@ func TestPingRejected(t *testing.T) {
 		body string
 		want []string
 	}{
-		"nothing":                   {``, []string{"required industry", "required postcode"}},
-		"no industry":               {postcode, []string{"required industry"}},
-		"industries null and empty": {postcode + `,"industry":"","vertical":null,"taxonomyTermId":""`, []string{"required industry"}},
-		"industry and vertical":     {both + `,"vertical":"plumber"`, []string{"conflict vertical"}},
-		"industry and term id":      {both + `,"taxonomyTermId":1001`, []string{"conflict taxonomyTermId"}},
-		"vertical and term id":      {`"taxonomyTermId":1001,"vertical":"plumber",` + postcode, []string{"conflict taxonomyTermId"}},
-		"all three":                 {`"taxonomyTermId":1001,"vertical":"plumber",` + both, []string{"conflict vertical"}},
-		"wrong and one too many":    {`"industry":5,"vertical":5,` + postcode, []string{"invalid_type industry", "conflict vertical"}},
+		"nothing":     {``, []string{"required industry", "required postcode"}},
+		"no industry": {postcode, []string{"required industry"}},
+		"industries null and empty": {
+			postcode + `,"industry":"","vertical":null,"taxonomyTermId":""`, []string{"required industry"},
+		},
+		"industry and vertical": {both + `,"vertical":"plumber"`, []string{"conflict vertical"}},
+		"industry and term id":  {both + `,"taxonomyTermId":1001`, []string{"conflict taxonomyTermId"}},
+		"vertical and term id": {
+			`"taxonomyTermId":1001,"vertical":"plumber",` + postcode, []string{"conflict taxonomyTermId"},
+		},
+		"all three": {`"taxonomyTermId":1001,"vertical":"plumber",` + both, []string{"conflict vertical"}},
+		"wrong and one too many": {
+			`"industry":5,"vertical":5,` + postcode, []string{"invalid_type industry", "conflict vertical"},
+		},
 
-		"industry a number":             {`"industry":1001,` + postcode, []string{"invalid_type industry"}},
-		"industry true":                 {`"industry":true,` + postcode, []string{"invalid_type industry"}},
-		"industry an empty array":       {`"industry":[],` + postcode, []string{"invalid_type industry"}},
-		"industry an object":            {`"industry":{},` + postcode, []string{"invalid_type industry"}},
-		"industry unknown":              {`"industry":"plumbers",` + postcode, []string{"invalid_value industry"}},
-		"industry in another case":      {`"industry":"Plumber",` + postcode, []string{"invalid_value industry"}},
-		"industry with a blank":         {`"industry":"plumber ",` + postcode, []string{"invalid_value industry"}},
-		"industry blank":                {`"industry":" ",` + postcode, []string{"required industry"}},
-		"industry with U+0000":          {`"industry":"plumber\u0000",` + postcode, []string{"invalid_value industry"}},
-		"industry a term id":            {`"industry":"1001",` + postcode, []string{"invalid_value industry"}},
-		"vertical unknown":              {`"vertical":"plumbers",` + postcode, []string{"invalid_value vertical"}},
-		"vertical a number":             {`"vertical":1,` + postcode, []string{"invalid_type vertical"}},
-		"term id unknown":               {`"taxonomyTermId":1003,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id 0":                     {`"taxonomyTermId":0,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id negative":              {`"taxonomyTermId":-1001,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id with a fraction":       {`"taxonomyTermId":1001.0,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id with an exponent":      {`"taxonomyTermId":1001e0,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id beyond an int":         {`"taxonomyTermId":100000000000000000001001,` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id wrapping around":       {`"taxonomyTermId":"18446744073709552617",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, plus":          {`"taxonomyTermId":"+1001",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, minus":         {`"taxonomyTermId":"-1001",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, leading zero":  {`"taxonomyTermId":"01001",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, blank":         {`"taxonomyTermId":"1001 ",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, fraction":      {`"taxonomyTermId":"1001.0",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, exponent":      {`"taxonomyTermId":"1e3",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, hex":           {`"taxonomyTermId":"0x3e9",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, other digits":  {`"taxonomyTermId":"１００１",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, a slug":        {`"taxonomyTermId":"plumber",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id string, U+0000":        {`"taxonomyTermId":"1001\u0000",` + postcode, []string{"invalid_value taxonomyTermId"}},
-		"term id false":                 {`"taxonomyTermId":false,` + postcode, []string{"invalid_type taxonomyTermId"}},
-		"term id an array":              {`"taxonomyTermId":[1001],` + postcode, []string{"invalid_type taxonomyTermId"}},
-		"term id an object":             {`"taxonomyTermId":{},` + postcode, []string{"invalid_type taxonomyTermId"}},
-		"no postcode":                   {industry, []string{"required postcode"}},
-		"postcodes null and empty":      {industry + `,"postcode":null,"postal_code":""`, []string{"required postcode"}},
-		"postcode a number":             {industry + `,"postcode":75001`, []string{"invalid_type postcode"}},
-		"postcode an object":            {industry + `,"postcode":{}`, []string{"invalid_type postcode"}},
-		"postcode blank":                {industry + `,"postcode":" \u00a0"`, []string{"required postcode"}},
-		"postcode invisible":            {industry + `,"postcode":"\u200b"`, []string{"required postcode"}},
-		"postcode of 17":                {industry + `,"postcode":` + chars(17), []string{"too_long postcode"}},
-		"postcode with a tab":           {industry + `,"postcode":"75\t001"`, []string{"invalid_value postcode"}},
-		"postcode with U+0000":          {industry + `,"postcode":"75001\u0000"`, []string{"invalid_value postcode"}},
-		"postcode with a C1 control":    {industry + `,"postcode":"75\u0080001"`, []string{"invalid_value postcode"}},
-		"postal_code a number":          {industry + `,"postal_code":75001`, []string{"invalid_type postal_code"}},
-		"postal_code blank":             {industry + `,"postal_code":" "`, []string{"required postcode"}},
-		"postal_code of 17":             {industry + `,"postal_code":` + chars(17), []string{"too_long postal_code"}},
-		"postcodes that differ":         {both + `,"postal_code":"75002"`, []string{"conflict postal_code"}},
-		"postcodes that differ in case": {industry + `,"postcode":"sw1","postal_code":"SW1"`, []string{"conflict postal_code"}},
-		"postcode and a number":         {both + `,"postal_code":75001`, []string{"invalid_type postal_code"}},
-		"a number and postal_code":      {industry + `,"postcode":75001,"postal_code":"75001"`, []string{"invalid_type postcode"}},
-		"two numbers":                   {industry + `,"postcode":75001,"postal_code":75001`, []string{"invalid_type postcode", "invalid_type postal_code"}},
-		"two long ones":                 {industry + `,"postcode":` + chars(17) + `,"postal_code":` + chars(17), []string{"too_long postcode"}},
+		"industry a number":        {`"industry":1001,` + postcode, []string{"invalid_type industry"}},
+		"industry true":            {`"industry":true,` + postcode, []string{"invalid_type industry"}},
+		"industry an empty array":  {`"industry":[],` + postcode, []string{"invalid_type industry"}},
+		"industry an object":       {`"industry":{},` + postcode, []string{"invalid_type industry"}},
+		"industry unknown":         {`"industry":"plumbers",` + postcode, []string{"invalid_value industry"}},
+		"industry in another case": {`"industry":"Plumber",` + postcode, []string{"invalid_value industry"}},
+		"industry with a blank":    {`"industry":"plumber ",` + postcode, []string{"invalid_value industry"}},
+		"industry blank":           {`"industry":" ",` + postcode, []string{"required industry"}},
+		"industry with U+0000":     {`"industry":"plumber\u0000",` + postcode, []string{"invalid_value industry"}},
+		"industry a term id":       {`"industry":"1001",` + postcode, []string{"invalid_value industry"}},
+		"vertical unknown":         {`"vertical":"plumbers",` + postcode, []string{"invalid_value vertical"}},
+		"vertical a number":        {`"vertical":1,` + postcode, []string{"invalid_type vertical"}},
+		"term id unknown":          {`"taxonomyTermId":1003,` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id 0":                {`"taxonomyTermId":0,` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id negative":         {`"taxonomyTermId":-1001,` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id with a fraction":  {`"taxonomyTermId":1001.0,` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id with an exponent": {`"taxonomyTermId":1001e0,` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id beyond an int": {
+			`"taxonomyTermId":100000000000000000001001,` + postcode, []string{"invalid_value taxonomyTermId"},
+		},
+		"term id wrapping around": {
+			`"taxonomyTermId":"18446744073709552617",` + postcode, []string{"invalid_value taxonomyTermId"},
+		},
+		"term id string, plus":         {`"taxonomyTermId":"+1001",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, minus":        {`"taxonomyTermId":"-1001",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, leading zero": {`"taxonomyTermId":"01001",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, blank":        {`"taxonomyTermId":"1001 ",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, fraction":     {`"taxonomyTermId":"1001.0",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, exponent":     {`"taxonomyTermId":"1e3",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, hex":          {`"taxonomyTermId":"0x3e9",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, other digits": {`"taxonomyTermId":"１００１",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, a slug":       {`"taxonomyTermId":"plumber",` + postcode, []string{"invalid_value taxonomyTermId"}},
+		"term id string, U+0000": {
+			`"taxonomyTermId":"1001\u0000",` + postcode, []string{"invalid_value taxonomyTermId"},
+		},
+		"term id false":              {`"taxonomyTermId":false,` + postcode, []string{"invalid_type taxonomyTermId"}},
+		"term id an array":           {`"taxonomyTermId":[1001],` + postcode, []string{"invalid_type taxonomyTermId"}},
+		"term id an object":          {`"taxonomyTermId":{},` + postcode, []string{"invalid_type taxonomyTermId"}},
+		"no postcode":                {industry, []string{"required postcode"}},
+		"postcodes null and empty":   {industry + `,"postcode":null,"postal_code":""`, []string{"required postcode"}},
+		"postcode a number":          {industry + `,"postcode":75001`, []string{"invalid_type postcode"}},
+		"postcode an object":         {industry + `,"postcode":{}`, []string{"invalid_type postcode"}},
+		"postcode blank":             {industry + `,"postcode":" \u00a0"`, []string{"required postcode"}},
+		"postcode invisible":         {industry + `,"postcode":"\u200b"`, []string{"required postcode"}},
+		"postcode of 17":             {industry + `,"postcode":` + chars(17), []string{"too_long postcode"}},
+		"postcode with a tab":        {industry + `,"postcode":"75\t001"`, []string{"invalid_value postcode"}},
+		"postcode with U+0000":       {industry + `,"postcode":"75001\u0000"`, []string{"invalid_value postcode"}},
+		"postcode with a C1 control": {industry + `,"postcode":"75\u0080001"`, []string{"invalid_value postcode"}},
+		"postal_code a number":       {industry + `,"postal_code":75001`, []string{"invalid_type postal_code"}},
+		"postal_code blank":          {industry + `,"postal_code":" "`, []string{"required postcode"}},
+		"postal_code of 17":          {industry + `,"postal_code":` + chars(17), []string{"too_long postal_code"}},
+		"postcodes that differ":      {both + `,"postal_code":"75002"`, []string{"conflict postal_code"}},
+		"postcodes that differ in case": {
+			industry + `,"postcode":"sw1","postal_code":"SW1"`, []string{"conflict postal_code"},
+		},
+		"postcode and a number": {both + `,"postal_code":75001`, []string{"invalid_type postal_code"}},
+		"a number and postal_code": {
+			industry + `,"postcode":75001,"postal_code":"75001"`, []string{"invalid_type postcode"},
+		},
+		"two numbers": {
+			industry + `,"postcode":75001,"postal_code":75001`, []string{"invalid_type postcode", "invalid_type postal_code"},
+		},
+		"two long ones": {
+			industry + `,"postcode":` + chars(17) + `,"postal_code":` + chars(17), []string{"too_long postcode"},
+		},
 
 		"country a number":         {both + `,"country":1`, []string{"invalid_type country"}},
 		"country of one letter":    {both + `,"country":"G"`, []string{"invalid_value country"}},

@@ -88,10 +88,15 @@ func TestPostAccepted(t *testing.T) {
 		"notes null":       {least + `,"notes":null`, leastPost(nil)},
 		"unknown fields":   {least + `,"x":[{"email":1}],"Notes":7,"transactionid":1`, leastPost(nil)},
 		"fields of a ping": {least + `,"industry":7,"urgency":[],"job_type":{}`, leastPost(nil)},
-		"null contact":     {`"transactionId":"tx_1","contact":null,"email":"a@b.example","consent":{"acknowledged":true}`, leastPost(nil)},
-		"null location":    {least + `,"location":null`, leastPost(nil)},
-		"empty location":   {least + `,"location":{}`, leastPost(nil)},
-		"everything null":  {least + `,"location":{"postcode":null,"address":null,"country":null},"answers":null,"name":null,"phone":null`, leastPost(nil)},
+		"null contact": {
+			`"transactionId":"tx_1","contact":null,"email":"a@b.example","consent":{"acknowledged":true}`, leastPost(nil),
+		},
+		"null location":  {least + `,"location":null`, leastPost(nil)},
+		"empty location": {least + `,"location":{}`, leastPost(nil)},
+		"everything null": {
+			least + `,"location":{"postcode":null,"address":null,"country":null},"answers":null,"name":null,"phone":null`,
+			leastPost(nil),
+		},
 		"contact of blanks inside": {strings.Replace(least, `{"email":"a@b.example"}`,
 			"{ \n\"email\" : \"a@b.example\"\t}", 1), leastPost(nil)},
 	})
@@ -101,22 +106,30 @@ func TestPostRejected(t *testing.T) {
 	const consent = `"consent":{"acknowledged":true}`
 	const email = `"email":"a@b.example"`
 	checkRejected(t, map[string]rejectedPost{
-		"nothing":                   {``, []string{"required transactionId", "required contact.email", "required consent.acknowledged"}},
-		"no transactionId":          {email + "," + consent, []string{"required transactionId"}},
-		"transactionId null":        {`"transactionId":null,` + email + "," + consent, []string{"required transactionId"}},
-		"transactionId a number":    {`"transactionId":1,` + email + "," + consent, []string{"invalid_type transactionId"}},
-		"transactionId with U+0000": {`"transactionId":"tx_\u0000",` + email + "," + consent, []string{"invalid_value transactionId"}},
-		"partnerId a number":        {least + `,"partnerId":7`, []string{"invalid_type partnerId"}},
-		"partnerId of 129":          {least + `,"partnerId":` + chars(129), []string{"too_long partnerId"}},
-		"partnerId with U+0000":     {least + `,"partnerId":"\u0000"`, []string{"invalid_value partnerId"}},
-		"partnerId empty":           {least + `,"partnerId":""`, []string{"invalid_value partnerId"}},
-		"notes a number":            {least + `,"notes":7`, []string{"invalid_type notes"}},
-		"notes of 10001":            {least + `,"notes":` + chars(10001), []string{"too_long notes"}},
-		"notes with U+0000":         {least + `,"notes":"\u0000"`, []string{"invalid_value notes"}},
-		"contact a string":          {`"transactionId":"t","contact":"x",` + email + "," + consent, []string{"invalid_type contact"}},
-		"contact an array":          {`"transactionId":"t","contact":[],` + consent, []string{"invalid_type contact", "required contact.email"}},
-		"location a string":         {least + `,"location":"Paris"`, []string{"invalid_type location"}},
-		"location false":            {least + `,"location":false`, []string{"invalid_type location"}},
+		"nothing": {
+			``, []string{"required transactionId", "required contact.email", "required consent.acknowledged"},
+		},
+		"no transactionId":       {email + "," + consent, []string{"required transactionId"}},
+		"transactionId null":     {`"transactionId":null,` + email + "," + consent, []string{"required transactionId"}},
+		"transactionId a number": {`"transactionId":1,` + email + "," + consent, []string{"invalid_type transactionId"}},
+		"transactionId with U+0000": {
+			`"transactionId":"tx_\u0000",` + email + "," + consent, []string{"invalid_value transactionId"},
+		},
+		"partnerId a number":    {least + `,"partnerId":7`, []string{"invalid_type partnerId"}},
+		"partnerId of 129":      {least + `,"partnerId":` + chars(129), []string{"too_long partnerId"}},
+		"partnerId with U+0000": {least + `,"partnerId":"\u0000"`, []string{"invalid_value partnerId"}},
+		"partnerId empty":       {least + `,"partnerId":""`, []string{"invalid_value partnerId"}},
+		"notes a number":        {least + `,"notes":7`, []string{"invalid_type notes"}},
+		"notes of 10001":        {least + `,"notes":` + chars(10001), []string{"too_long notes"}},
+		"notes with U+0000":     {least + `,"notes":"\u0000"`, []string{"invalid_value notes"}},
+		"contact a string": {
+			`"transactionId":"t","contact":"x",` + email + "," + consent, []string{"invalid_type contact"},
+		},
+		"contact an array": {
+			`"transactionId":"t","contact":[],` + consent, []string{"invalid_type contact", "required contact.email"},
+		},
+		"location a string": {least + `,"location":"Paris"`, []string{"invalid_type location"}},
+		"location false":    {least + `,"location":false`, []string{"invalid_type location"}},
 		"in the specification's order": {
 			`"answers":1,"notes":2,"thirdPartyLeadId":3,"thirdPartyFormCertUrl":4,"consent":{"recipientHash":5,"disclosureText":6,"acknowledgedAt":7,"acknowledged":8},` +
 				`"country":9,"address":10,"postcode":11,"location":12,"phone":13,"name":14,"email":15,"contact":16,"partnerId":17,"transactionId":18`,
