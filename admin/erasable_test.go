@@ -206,7 +206,8 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 	}
 	for _, path := range []string{"/leads/" + lead, "/leads", "/payouts", returned, "/privacy/requests", web.DisclosureURL(disclosure), web.RequestURL(request.ID)} {
 		p := b.Get(t, path)
-		if p.Status != http.StatusOK || !slices.Contains(p.Codes(), "erasable_hidden") || !strings.Contains(p.Body, "000000000001.json") {
+		if p.Status != http.StatusOK || !slices.Contains(p.Codes(), "erasable_hidden") ||
+			!strings.Contains(p.Body, "000000000001.json") {
 			t.Errorf("%s: got %d with the notices %q", path, p.Status, p.Codes())
 		}
 	}

@@ -206,7 +206,8 @@ func TestRequestsFromOtherSitesAreForbidden(t *testing.T) {
 			}
 			header.Set("Content-Type", "application/x-www-form-urlencoded")
 			form := url.Values{"email": {"eve@example.com"}, "name": {"Eve"}, "role": {"administrator"}}.Encode()
-			if p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(form), header); p.Status != http.StatusForbidden || p.Header.Get("Set-Cookie") != "" {
+			if p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(form),
+				header); p.Status != http.StatusForbidden || p.Header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: %s: %d", name, r.Path, p.Status)
 			}
 		}
@@ -229,7 +230,8 @@ func TestMethods(t *testing.T) {
 		"/":             "GET",
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
-			if p := b.Send(t, method, path, nil, nil); p.Status != http.StatusMethodNotAllowed || p.Header.Get("Allow") != allow {
+			if p := b.Send(t, method, path, nil, nil); p.Status != http.StatusMethodNotAllowed ||
+				p.Header.Get("Allow") != allow {
 				t.Errorf("%s %s: got %d, Allow %q; want 405, %q", method, path, p.Status, p.Header.Get("Allow"), allow)
 			}
 		}
@@ -314,7 +316,8 @@ func TestRepeatedRejectionsDoNotFillAuditLog(t *testing.T) {
 	if _, err := h.Options.Audit.LogRejectionCounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := h.Count(t, "audit_events", rejected+` AND (after->>'payouts.read')::int = $2`, user, requests-audit.RejectionsPerMinute); n != 1 {
+	if n := h.Count(t, "audit_events", rejected+` AND (after->>'payouts.read')::int = $2`, user,
+		requests-audit.RejectionsPerMinute); n != 1 {
 		t.Errorf("got %d events with the number of further rejections, want 1", n)
 	}
 	h.CheckAuditLog(t)

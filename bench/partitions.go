@@ -79,7 +79,8 @@ func (p *product) deliverDuringChanges(
 // changePartitions creates a partition of each table, and then detaches and drops it. In production,
 // nodes create partitions once a month, and operators who archive old leads detach and drop them.
 func (p *product) changePartitions(ctx context.Context) error {
-	if _, err := p.root.Exec(ctx, `SELECT create_partitions($1, 'month', '2100-01-01', '2100-01-01')`, partitionedTables); err != nil {
+	if _, err := p.root.Exec(ctx, `SELECT create_partitions($1, 'month', '2100-01-01', '2100-01-01')`,
+		partitionedTables); err != nil {
 		return err
 	}
 	for _, table := range partitionedTables {

@@ -41,16 +41,19 @@ func TestLegalHold(t *testing.T) {
 		}
 	}
 	for _, v := range []*admintest.Client{b.Client, first} {
-		if p := v.Post(t, at+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}); p.Status != http.StatusSeeOther || p.Location() != at {
+		if p := v.Post(t, at+"/hold", url.Values{"person": {"no"}, "reason": {"case 7"}}); p.Status != http.StatusSeeOther ||
+			p.Location() != at {
 			t.Fatalf("got %d: %s", p.Status, p.Text())
 		}
 	}
 	p := b.Get(t, at)
 	holds := p.Values("data-hold")
-	if len(holds) != 2 || !strings.Contains(p.Body, "case 7") || strings.Contains(p.Body, at+"/erase") || !strings.Contains(p.Body, at+"/release?hold="+holds[0]) {
+	if len(holds) != 2 || !strings.Contains(p.Body, "case 7") || strings.Contains(p.Body, at+"/erase") ||
+		!strings.Contains(p.Body, at+"/release?hold="+holds[0]) {
 		t.Errorf("the lead's page: got %v: %s", holds, p.Text())
 	}
-	if p := auditor.Get(t, at); !slices.Equal(p.Values("data-hold"), holds) || strings.Contains(p.Body, "/release?") || strings.Contains(p.Body, at+"/hold") {
+	if p := auditor.Get(t, at); !slices.Equal(p.Values("data-hold"), holds) || strings.Contains(p.Body, "/release?") ||
+		strings.Contains(p.Body, at+"/hold") {
 		t.Errorf("the auditor's page: %s", p.Text())
 	}
 	erase := func() admintest.Response {
@@ -102,7 +105,8 @@ func TestLeadWithKeptConsent(t *testing.T) {
 	at := "/leads/" + lead
 	b.Client = b.SignedInAs(t, models.Privacy)
 	p := b.Get(t, at)
-	if !slices.Equal(p.Values("data-erasure"), []string{"done"}) || !strings.Contains(p.Body, at+"/erase") || !strings.Contains(p.Body, at+"/hold") {
+	if !slices.Equal(p.Values("data-erasure"), []string{"done"}) || !strings.Contains(p.Body, at+"/erase") ||
+		!strings.Contains(p.Body, at+"/hold") {
 		t.Errorf("got %d: %s", p.Status, p.Text())
 	}
 	if p := b.Get(t, at+"/hold"); p.Status != http.StatusOK || strings.Contains(p.Body, `name="person"`) {

@@ -103,7 +103,8 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
-	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
+	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) &&
+		k.MayAt(web.WritePayouts, l.PartnerID) {
 		v.ReturnURL = "/payouts/returns/new?lead=" + v.ID
 	}
 	if k.MayAt(web.ExportEvidence, l.PartnerID) {

@@ -137,7 +137,8 @@ func TestOnboarding(t *testing.T) {
 				strings.Contains(p.Body, secret), strings.Contains(p.Body, link))
 		}
 	}
-	if n := h.Count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`, secret[len(secret)-10:]); n != 0 {
+	if n := h.Count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`,
+		secret[len(secret)-10:]); n != 0 {
 		t.Error("the audit log contains the secret")
 	}
 	h.CheckAuditLog(t)
@@ -225,7 +226,8 @@ func TestPartnerFormErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, other, partners.NewAccount{Identifier: "MEADOW-101"}); err != nil {
+	if _, err := o.Options.Partners.CreateAccount(t.Context(), scope.System, other,
+		partners.NewAccount{Identifier: "MEADOW-101"}); err != nil {
 		t.Fatal(err)
 	}
 	version := admintest.VersionAt(t, o.Get(t, o.PartnerURL+"?tab=details"))
@@ -287,7 +289,8 @@ func TestPartnerFormErrors(t *testing.T) {
 			t.Errorf("%s: the page shows another partner's identifier", name)
 		}
 	}
-	if n := o.Count(t, "partners", "true") + o.Count(t, "accounts", "true") + o.Count(t, "signing_secrets", "true"); n != 3+2 {
+	if n := o.Count(t, "partners", "true") + o.Count(t, "accounts", "true") + o.Count(t, "signing_secrets",
+		"true"); n != 3+2 {
 		t.Errorf("got %d partners, accounts and secrets, want 5", n)
 	}
 }
@@ -305,14 +308,17 @@ func TestSecrets(t *testing.T) {
 		!strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
 		t.Fatalf("%s", rotated.Text())
 	}
-	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") || !strings.Contains(p.Body, `name="force"`) {
+	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict ||
+		len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") ||
+		!strings.Contains(p.Body, `name="force"`) {
 		t.Errorf("second rotation: %d %s", p.Status, p.Text())
 	}
 	list := func(age time.Duration, state string) { // checks that the newer secret is active, and the state and expiry of the older one
 		t.Helper()
 		p := o.Get(t, o.PartnerURL+"?tab=secrets")
 		want := []string{"pending", "active", state} // the partner, the newer and the older secret
-		if ends := `datetime="` + ui.RFC3339(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) || !strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
+		if ends := `datetime="` + ui.RFC3339(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) ||
+			!strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
 			t.Errorf("states are %q, want %q and %s: %s", p.Values("data-state"), want, ends, p.Text())
 		}
 	}
@@ -337,7 +343,8 @@ func TestSecrets(t *testing.T) {
 		!strings.Contains(p.Body, "…"+second[len(second)-4:]) || !strings.Contains(p.Body, ">7<") {
 		t.Errorf("before the last secret is revoked: %s", p.Text())
 	}
-	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity ||
+		!slices.Equal(p.Errors(), []string{"name"}) {
 		t.Errorf("revoked with a wrong name: %d", p.Status)
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther ||
@@ -490,11 +497,13 @@ func TestRequests(t *testing.T) {
 	}
 	// Equal requests are grouped. Each group has its count.
 	p = o.Get(t, o.PartnerURL+"?tab=requests")
-	if n := strings.Count(p.Body, ">60<"); p.Status != http.StatusOK || strings.Count(p.Body, "/requests/rq_") != 2 || n != 0 && n != 2 {
+	if n := strings.Count(p.Body, ">60<"); p.Status != http.StatusOK || strings.Count(p.Body, "/requests/rq_") != 2 ||
+		n != 0 && n != 2 {
 		t.Errorf("%s", p.Text())
 	}
 	p = o.Get(t, o.PartnerURL+"?tab=requests&view=each&outcome=signature")
-	if !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	if !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") ||
+		!strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := o.Get(t, o.PartnerURL+"?tab=requests&outcome=nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
@@ -502,7 +511,8 @@ func TestRequests(t *testing.T) {
 	}
 	// The requests of all partners can be filtered in the same way.
 	all := o.Get(t, "/partners/requests?view=each&endpoint=post&outcome=signature&range=1h")
-	if n := strings.Count(all.Body, o.PartnerURL+"/requests/rq_"); all.Status != http.StatusOK || n != web.PageSize || !strings.Contains(all.Body, "Harbour") && !strings.Contains(all.Body, o.Slug) {
+	if n := strings.Count(all.Body, o.PartnerURL+"/requests/rq_"); all.Status != http.StatusOK || n != web.PageSize ||
+		!strings.Contains(all.Body, "Harbour") && !strings.Contains(all.Body, o.Slug) {
 		t.Errorf("all partners: status %d, %d requests: %s", all.Status, n, all.Text())
 	}
 	for _, filter := range []string{"endpoint=ping", "outcome=expired"} {
@@ -589,7 +599,8 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 	}
 	// The reply contains no name of a user.
 	reply := strings.Join(p.Values("data-copy"), "\n")
-	if !strings.Contains(reply, "secret that ends in "+lastFour+", which was revoked on "+ui.UTC(revoked)) || strings.Contains(reply, "ada@") {
+	if !strings.Contains(reply, "secret that ends in "+lastFour+", which was revoked on "+ui.UTC(revoked)) ||
+		strings.Contains(reply, "ada@") {
 		t.Errorf("the reply is %q", reply)
 	}
 }
@@ -626,11 +637,13 @@ func TestCheckPost(t *testing.T) {
 	secret := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
 	by := o.Options.Partners
 	own := models.Partner{ID: o.PartnerID}
-	if _, err := by.CreateAccount(t.Context(), scope.System, own, partners.NewAccount{Identifier: "harbour-main"}); err != nil {
+	if _, err := by.CreateAccount(t.Context(), scope.System, own,
+		partners.NewAccount{Identifier: "harbour-main"}); err != nil {
 		t.Fatal(err)
 	}
 	other := o.AddPartner(t, "meadow")
-	if _, err := by.CreateAccount(t.Context(), scope.System, models.Partner{ID: other}, partners.NewAccount{Identifier: "meadow-main"}); err != nil {
+	if _, err := by.CreateAccount(t.Context(), scope.System, models.Partner{ID: other},
+		partners.NewAccount{Identifier: "meadow-main"}); err != nil {
 		t.Fatal(err)
 	}
 	o.Exec(t, `UPDATE partners SET status = 'approved'`)
@@ -707,7 +720,8 @@ func TestCheckPost(t *testing.T) {
 				p.Values("data-causes"), p.Text())
 		}
 		// A user who may not see the other partner does not learn to whom an ID belongs.
-		if p := ben.Post(t, o.PartnerURL+"/check", form); !slices.Equal(p.Values("data-stop"), []string{c.stop}) || strings.Contains(p.Text(), "the partner meadow") {
+		if p := ben.Post(t, o.PartnerURL+"/check", form); !slices.Equal(p.Values("data-stop"), []string{c.stop}) ||
+			strings.Contains(p.Text(), "the partner meadow") {
 			t.Errorf("%s, in the scope of one partner: stops at %q: %s", name, p.Values("data-stop"), p.Text())
 		}
 	}

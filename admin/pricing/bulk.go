@@ -61,7 +61,8 @@ func (h *Handlers) bulk(
 			apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
 	}
 	if f.Get("apply") == "yes" {
-		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), "Changed"+action, changes.made); err != nil {
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), "Changed"+action,
+			changes.made); err != nil {
 			return h.showCellErrors(k, selection, err, e)
 		}
 		return k.Redirect(gridURL(d, selection))

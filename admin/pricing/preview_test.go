@@ -340,7 +340,8 @@ func TestPriceALead(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := partners.PriceForm{Adjustment: "+10", Exclusions: "country IE"}
-	if err := d.Options.Partners.SetPricing(t.Context(), scope.System, p.ID, 0, own, d.Options.Prices.Taxonomy()); err != nil {
+	if err := d.Options.Partners.SetPricing(t.Context(), scope.System, p.ID, 0, own,
+		d.Options.Prices.Taxonomy()); err != nil {
 		t.Fatal(err)
 	}
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))

@@ -237,7 +237,8 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 	if v.FileAmount != nil && v.LedgerAmount != nil && v.FileAmount.Currency == v.LedgerAmount.Currency {
 		v.Difference = &money.Amount{Minor: v.FileAmount.Minor - v.LedgerAmount.Minor, Currency: v.LedgerAmount.Currency}
 	}
-	if r.State == models.ReconciliationSaved && reconcile.Resolvable(l.Finding) && k.MayAt(web.WriteReconciliation, r.PartnerID) {
+	if r.State == models.ReconciliationSaved && reconcile.Resolvable(l.Finding) &&
+		k.MayAt(web.WriteReconciliation, r.PartnerID) {
 		v.ResolveURL = resolveURL(r, l.Line)
 	}
 	return v

@@ -314,7 +314,8 @@ func TestReconciliationsScope(t *testing.T) {
 	if p := v.Get(t, "/reconciliation"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, mine) {
 		t.Error(p.Text())
 	}
-	if p := v.Get(t, "/reconciliation/new"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, "harbour-leads") {
+	if p := v.Get(t, "/reconciliation/new"); strings.Contains(p.Body, "meadow") ||
+		!strings.Contains(p.Body, "harbour-leads") {
 		t.Error(p.Text())
 	}
 	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, `data-empty="invalid"`)
@@ -386,7 +387,8 @@ func TestListPages(t *testing.T) {
 	b.Get(t, "/reconciliation").ExpectTexts(t, http.StatusOK, `data-empty="none"`, `href="/reconciliation/new"`)
 	service := b.Options.Reconcile.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
 	for range reconciliationpages.ReconciliationPage + 1 {
-		if _, err := service.Upload(t.Context(), scope.System, b.Harbour().ID, "a.csv", strings.NewReader("leadId,amount\nx,1\n")); err != nil {
+		if _, err := service.Upload(t.Context(), scope.System, b.Harbour().ID, "a.csv",
+			strings.NewReader("leadId,amount\nx,1\n")); err != nil {
 			t.Fatal(err)
 		}
 		b.Console.Time.Advance(time.Second)

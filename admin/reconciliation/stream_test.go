@@ -56,7 +56,8 @@ func TestSlowUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if n := h.Count(t, "reconciliations", "(profile->>'rows')::int = 15"); resp.StatusCode != http.StatusSeeOther || n != 1 {
+	if n := h.Count(t, "reconciliations", "(profile->>'rows')::int = 15"); resp.StatusCode != http.StatusSeeOther ||
+		n != 1 {
 		t.Errorf("got status %d and %d reconciliations, want 303 and 1", resp.StatusCode, n)
 	}
 }

@@ -77,7 +77,8 @@ func saveForm(k *Request) string {
 		return ""
 	}
 	if key, err := uuid.Parse(k.R.PostForm.Get(ui.FormKeyField)); err == nil && k.Route.Creates != "" {
-		if object, found, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
+		if object, found, err := k.console.Audit.Submitted(k.R.Context(), person,
+			audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
 			return ""
 		} else if found {
 			return created(k, object)
@@ -166,7 +167,8 @@ func fillIn(page []byte, f *staff.SavedForm) (filled []byte, found bool, err err
 		return nil, false, err
 	}
 	for n := range document.Descendants() {
-		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") && attribute(n, "action") == f.Action {
+		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") &&
+			attribute(n, "action") == f.Action {
 			found = true
 			next := map[string]int{} // for each name, the index of the next value to use
 			for control := range n.Descendants() {

@@ -105,7 +105,8 @@ func commandsUseOffset(t *testing.T, p *platform) {
 		return n
 	}
 	const events = `SELECT count(*) FROM audit_events WHERE actor = 'the command line' AND at `
-	if late, early := value(events+`> now() + '2 days'`), value(events+`<= now() + '2 days'`); late < len(commands) || early > 0 {
+	if late, early := value(events+`> now() + '2 days'`), value(events+`<= now() + '2 days'`); late < len(commands) ||
+		early > 0 {
 		t.Errorf("%d events have the service's time, and %d have another time", late, early)
 	}
 	if n := value(`SELECT count(*) FROM privacy_requests WHERE received_on >= (now() AT TIME ZONE 'UTC')::date + 2`); n != 1 {
@@ -223,7 +224,8 @@ func signOutput(t *testing.T, d *development) {
 		}
 	}
 	o := call(t, body, []string{"PINGPOST_SECRET=not the secret"}, "sign", "--url", url)
-	if o.code != 1 || member(t, o.stdout, "message") == "" || !strings.Contains(o.stderr, " 401 Unauthorized, X-Request-Id rq_") {
+	if o.code != 1 || member(t, o.stdout, "message") == "" ||
+		!strings.Contains(o.stderr, " 401 Unauthorized, X-Request-Id rq_") {
 		t.Errorf("exit code %d, printed %q: %s", o.code, o.stdout, o.stderr)
 	}
 }

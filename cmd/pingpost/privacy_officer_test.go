@@ -397,7 +397,8 @@ func (o *officer) revokeKey(t *testing.T) {
 			return out.code == 1 && strings.Contains(out.stdout, text)
 		})
 	}
-	if out := o.guides.follow(t, evidencePage+"#with-openssl", "API_URL="+o.APIURL); !strings.Contains(out, `"revoked_at"`) {
+	if out := o.guides.follow(t, evidencePage+"#with-openssl",
+		"API_URL="+o.APIURL); !strings.Contains(out, `"revoked_at"`) {
 		t.Errorf("the revocation is not in %s", out)
 	}
 }

@@ -210,7 +210,8 @@ func (o *original) checkRestored(t *testing.T, restored *testkit.Database, erase
 	if v := show(); v.TransactionID != "hidden" || v.Reference != "hidden" || v.SubID != "hidden" || v.LeadID != other {
 		t.Errorf("the command shows %+v", v)
 	}
-	if o := call(t, "", env, "lead", "show", other); o.code != 0 || !strings.Contains(o.stderr, "pingpost erasures replay") {
+	if o := call(t, "", env, "lead", "show", other); o.code != 0 ||
+		!strings.Contains(o.stderr, "pingpost erasures replay") {
 		t.Errorf("the command does not say why it hides values: %+v", o)
 	}
 	const ahead = "unavailable/journal_ahead"
@@ -343,7 +344,8 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 	if status := user.post(t, "/leads/"+lead.id+"/reveal", url.Values{"field": {"email"}, "reason": {"legal"}, "proof": {staffPassword}}); status != http.StatusServiceUnavailable {
 		t.Errorf("reveal: got %d, want 503", status)
 	}
-	if v := printed[leadView](t, call(t, "", env, "lead", "show", lead.id, "--json")); v.Key != "" || v.State != "delivered" {
+	if v := printed[leadView](t, call(t, "", env, "lead", "show", lead.id, "--json")); v.Key != "" ||
+		v.State != "delivered" {
 		t.Errorf("got %+v", v)
 	}
 	for path, want := range map[string]int{"/leads": http.StatusOK, "/leads/" + lead.id: http.StatusOK, "/payouts/ledger.csv": http.StatusOK} {
@@ -356,7 +358,8 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 	}
 	partner := o.client
 	partner.origin = node.api
-	if status, header, answer := partner.send(t, "post", lead.body, true); status != http.StatusConflict || header.Get("Idempotent-Replayed") != "" {
+	if status, header, answer := partner.send(t, "post", lead.body, true); status != http.StatusConflict ||
+		header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("the same post again: got %d %s", status, answer)
 	}
 	added := partner.deliver(t)
@@ -396,7 +399,8 @@ func TestUnusableBucket(t *testing.T) {
 			call(t, "", env, "lead", "reveal", lead.id, "--field", "email", "--reason", "legal").rejected(t, unavailable)
 			call(t, "", env, "lead", "erase", lead.id, "--reason", "legal", "--yes").rejected(t, unavailable)
 			call(t, "", env, "keys", "rewrap").rejected(t, unavailable)
-			if log := process.stdout.String(); strings.Contains(log, "secret-of-tests") || !strings.Contains(log, "erasure journal unusable") {
+			if log := process.stdout.String(); strings.Contains(log, "secret-of-tests") ||
+				!strings.Contains(log, "erasure journal unusable") {
 				t.Errorf("log: %s", log)
 			}
 		})
@@ -466,7 +470,8 @@ func TestJournalKeyIsReplaced(t *testing.T) {
 	if after := signs(both); after == "" || after == before {
 		t.Errorf("after: the journal is signed with %q", after)
 	}
-	if missing := call(t, "", o.env, "keys", "status"); missing.code != 1 || !strings.Contains(missing.stderr, "erasure journal") {
+	if missing := call(t, "", o.env, "keys", "status"); missing.code != 1 ||
+		!strings.Contains(missing.stderr, "erasure journal") {
 		t.Errorf("without the new platform key: got %d %s", missing.code, missing.stderr)
 	}
 

@@ -57,7 +57,8 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	for _, user := range running.Staff {
 		form := url.Values{"email": {user.Email}, "password": {user.Password}}
-		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", form); status != http.StatusOK || at != "/" {
+		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", form); status != http.StatusOK ||
+			at != "/" {
 			t.Errorf("%s cannot log in: %d at %s: %.200s", user.Email, status, at, body)
 		}
 		if !strings.Contains(p.stdout.String(), user.Email) || !strings.Contains(p.stdout.String(), user.Password) {
@@ -72,7 +73,8 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	c := console(t)
 	const password = "a password of some length"
-	if status, _, body := postForm(t, c, running.AdminURL+made.Invitation, url.Values{"password": {password}, "again": {password}}); status != http.StatusOK {
+	if status, _, body := postForm(t, c, running.AdminURL+made.Invitation,
+		url.Values{"password": {password}, "again": {password}}); status != http.StatusOK {
 		t.Errorf("accepting the invitation: %d %s", status, body)
 	}
 	// The node loads the new role within a second.

@@ -78,17 +78,20 @@ func TestDisclosures(t *testing.T) {
 		return starts, fmt.Sprintf("newer %t, older %t", newer, older), rows
 	}
 	first, pages, rows := list(scope.System, consents.NonStandardTexts, "", "", 2)
-	if first != "43" || pages != "newer false, older true" || rows[0].Leads != 2 || rows[1].Leads != 1 || rows[0].PartnerName != r.Required.Name {
+	if first != "43" || pages != "newer false, older true" || rows[0].Leads != 2 || rows[1].Leads != 1 ||
+		rows[0].PartnerName != r.Required.Name {
 		t.Errorf("first page: got %s, %s, %+v", first, pages, rows)
 	}
 	middle, pages, rows := list(scope.System, consents.NonStandardTexts, "", rows[1].Cursor().String(), 2)
 	if middle != "21" || pages != "newer true, older true" {
 		t.Errorf("second page: got %s, %s", middle, pages)
 	}
-	if back, pages, _ := list(scope.System, consents.NonStandardTexts, rows[0].Cursor().String(), "", 2); back != "43" || pages != "newer false, older true" {
+	if back, pages, _ := list(scope.System, consents.NonStandardTexts, rows[0].Cursor().String(), "", 2); back != "43" ||
+		pages != "newer false, older true" {
 		t.Errorf("page before: got %s, %s", back, pages)
 	}
-	if last, pages, _ := list(scope.System, consents.NonStandardTexts, "", rows[1].Cursor().String(), 2); last != "0" || pages != "newer true, older false" {
+	if last, pages, _ := list(scope.System, consents.NonStandardTexts, "", rows[1].Cursor().String(), 2); last != "0" ||
+		pages != "newer true, older false" {
 		t.Errorf("last page: got %s, %s", last, pages)
 	}
 
@@ -109,18 +112,21 @@ func TestDisclosures(t *testing.T) {
 	}{"all": {scope.System, 2}, "own": {own, 1}} {
 		d, err := r.Consents.Disclosure(t.Context(), tt.scope, newest.ID)
 		leads, failed := r.Consents.DisclosureLeads(t.Context(), tt.scope, d, 100)
-		if err != nil || failed != nil || int(d.Leads) != tt.want || len(leads) != tt.want || d.MoreLeads || d.Text != texts[0] || leads[tt.want-1].PartnerID != r.Required.ID {
+		if err != nil || failed != nil || int(d.Leads) != tt.want || len(leads) != tt.want || d.MoreLeads ||
+			d.Text != texts[0] || leads[tt.want-1].PartnerID != r.Required.ID {
 			t.Errorf("%s: got %+v, %+v, %v, %v", name, d, leads, err, failed)
 		}
 	}
-	if leads, err := r.Consents.DisclosureLeads(t.Context(), scope.System, newest, 1); err != nil || len(leads) != 1 || leads[0].PartnerName != r.ReportOnly.Name {
+	if leads, err := r.Consents.DisclosureLeads(t.Context(), scope.System, newest, 1); err != nil || len(leads) != 1 ||
+		leads[0].PartnerName != r.ReportOnly.Name {
 		t.Errorf("got %+v, %v", leads, err)
 	}
 
 	// The leads of a standard text are not listed, even if they have not been deleted from the list yet.
 	r.DB.Exec(t, `UPDATE disclosures SET standard = true WHERE id = $1`, newest.ID)
 	replaced := r.disclosure(t, texts[4])
-	if err := r.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: replaced.ID, Version: replaced.Version(), Text: texts[3], Note: "x"}); err != nil {
+	if err := r.Consents.Replace(t.Context(), scope.System,
+		consents.Replacement{Disclosure: replaced.ID, Version: replaced.Version(), Text: texts[3], Note: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	for kind, want := range map[consents.DisclosureKind]string{consents.NonStandardTexts: "3211", consents.StandardTexts: "4", consents.ReplacedTexts: "1"} {
@@ -129,7 +135,8 @@ func TestDisclosures(t *testing.T) {
 		}
 	}
 	standard := r.disclosure(t, texts[0])
-	if leads, err := r.Consents.DisclosureLeads(t.Context(), scope.System, standard, 100); err != nil || len(leads) != 0 || standard.Leads != 0 || !standard.Standard {
+	if leads, err := r.Consents.DisclosureLeads(t.Context(), scope.System, standard, 100); err != nil || len(leads) != 0 ||
+		standard.Leads != 0 || !standard.Standard {
 		t.Errorf("standard: got %+v, %+v, %v", standard, leads, err)
 	}
 }
@@ -180,7 +187,8 @@ func TestReplaceDisclosure(t *testing.T) {
 	}
 	again := r.agree(t, r.ReportOnly, original)
 	now := r.disclosure(t, original)
-	if now.ID != d.ID || now.Text != "I, [name], agree.\n\tAlways. \x01" || now.ReplacedAt == nil || now.ReplacedBy != "fay@example.com" || *now.ReplacedByID != r.User.Staff || now.Leads != 2 {
+	if now.ID != d.ID || now.Text != "I, [name], agree.\n\tAlways. \x01" || now.ReplacedAt == nil ||
+		now.ReplacedBy != "fay@example.com" || *now.ReplacedByID != r.User.Staff || now.Leads != 2 {
 		t.Errorf("got %+v", now)
 	}
 	for _, id := range []uuid.UUID{lead, again} {
@@ -248,7 +256,8 @@ func TestReplaceDisclosureRejects(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, leadkit.Rejection(err), tt.want)
 		}
 	}
-	if now := r.disclosure(t, d.Text); now.Text != d.Text || now.ReplacedAt != nil || r.AuditEvents(t, "disclosures.replace", "done") != 0 {
+	if now := r.disclosure(t, d.Text); now.Text != d.Text || now.ReplacedAt != nil ||
+		r.AuditEvents(t, "disclosures.replace", "done") != 0 {
 		t.Errorf("got %+v", now)
 	}
 	if err := r.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: longest, Note: strings.Repeat("x", plaintext.MaxNote)}); err != nil {
@@ -308,7 +317,8 @@ func TestConcurrentReplacementsAndErasure(t *testing.T) {
 		}
 		if erases {
 			wg.Go(func() {
-				if _, err := r.Erasures.Erase(context.Background(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
+				if _, err := r.Erasures.Erase(context.Background(), scope.System,
+					erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -318,10 +328,12 @@ func TestConcurrentReplacementsAndErasure(t *testing.T) {
 		for _, err := range failed {
 			done[leadkit.Rejection(err)]++
 		}
-		if done["<nil>"]+done["conflict changed"]+done["not_found disclosure"] != 4 || done["<nil>"] > 1 || !erases && done["<nil>"] != 1 {
+		if done["<nil>"]+done["conflict changed"]+done["not_found disclosure"] != 4 || done["<nil>"] > 1 || !erases &&
+			done["<nil>"] != 1 {
 			t.Errorf("got %v", done)
 		}
-		if left := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures WHERE id = $1`, d.ID); (left == 0) != erases {
+		if left := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures WHERE id = $1`,
+			d.ID); (left == 0) != erases {
 			t.Errorf("got %d texts, erased: %t", left, erases)
 		}
 	}
@@ -332,7 +344,8 @@ func TestExportShowsReplacedDisclosure(t *testing.T) {
 	r := rig{leadkit.New(t)}
 	lead := r.agree(t, r.Required, "I, Ann, agree.")
 	d := r.disclosure(t, "I, Ann, agree.")
-	if err := r.Consents.Replace(t.Context(), scope.System, consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree.", Note: "x"}); err != nil {
+	if err := r.Consents.Replace(t.Context(), scope.System,
+		consents.Replacement{Disclosure: d.ID, Version: d.Version(), Text: "I, [name], agree.", Note: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	request := r.RequestFor(t, models.RequestAccess, lead)
@@ -355,7 +368,8 @@ func TestExportShowsReplacedDisclosure(t *testing.T) {
 	if c := data.Leads[0].Consent; c.DisclosureText != "I, [name], agree." || !c.DisclosureReplacedAt.Equal(r.Time.Now()) {
 		t.Errorf("got %+v", c)
 	}
-	if page := string(files["data.html"]); !strings.Contains(page, "I, [name], agree.") || !strings.Contains(page, r.Time.Now().UTC().Format("2 January 2006, 15:04:05 UTC")) {
+	if page := string(files["data.html"]); !strings.Contains(page, "I, [name], agree.") ||
+		!strings.Contains(page, r.Time.Now().UTC().Format("2 January 2006, 15:04:05 UTC")) {
 		t.Errorf("got %s", page)
 	}
 }

@@ -29,7 +29,8 @@ func TestJournalInBucket(t *testing.T) {
 	}
 	s := r.Node(j)
 	erased, lead, denied := r.Deliver(t, leadkit.Contact), r.Deliver(t, leadkit.Contact), r.Deliver(t, leadkit.Contact)
-	if receipt, err := s.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: erased, Reason: models.EraseForLegal}); err != nil || receipt.ErasedAt.IsZero() {
+	if receipt, err := s.Erasures.Erase(t.Context(), scope.System,
+		erasure.NewErasure{Lead: erased, Reason: models.EraseForLegal}); err != nil || receipt.ErasedAt.IsZero() {
 		t.Fatalf("got %+v, %v", receipt, err)
 	}
 	const usable, latency = "<nil>", 2 * time.Minute

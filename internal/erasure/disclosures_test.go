@@ -92,7 +92,8 @@ func (r rig) eraseAtOnce(t *testing.T, all []uuid.UUID) {
 	for _, lead := range all {
 		node := r.Node(r.Journal)
 		wg.Go(func() {
-			if _, err := node.Erasures.Erase(context.Background(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
+			if _, err := node.Erasures.Erase(context.Background(), scope.System,
+				erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
 				t.Errorf("erase: %v", err)
 			}
 		})

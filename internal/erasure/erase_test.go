@@ -43,7 +43,8 @@ func TestEraseDeletesPersonalData(t *testing.T) {
 		t.Fatalf("only these tables contain the canaries before the erasure: %v", found)
 	}
 	receipt, err := r.Erase(t, lead)
-	if err != nil || receipt.Lead != lead || receipt.Sequence != 1 || receipt.By != "fay@example.com" || !receipt.ErasedAt.Equal(r.Time.Now()) {
+	if err != nil || receipt.Lead != lead || receipt.Sequence != 1 || receipt.By != "fay@example.com" ||
+		!receipt.ErasedAt.Equal(r.Time.Now()) {
 		t.Fatalf("got receipt %+v, %v", receipt, err)
 	}
 
@@ -70,7 +71,8 @@ func TestEraseDeletesPersonalData(t *testing.T) {
 	if after := testkit.Value[string](t, r.DB, ledgerRows); after != ledger {
 		t.Errorf("the ledger changed:\n%s\n%s", ledger, after)
 	}
-	if incomplete, err := r.Leads.Incomplete(t.Context(), r.Time.Now().Add(-time.Hour), r.Time.Now().Add(time.Hour)); err != nil || len(incomplete) != 0 {
+	if incomplete, err := r.Leads.Incomplete(t.Context(), r.Time.Now().Add(-time.Hour),
+		r.Time.Now().Add(time.Hour)); err != nil || len(incomplete) != 0 {
 		t.Errorf("got incomplete leads %v, %v, want none", incomplete, err)
 	}
 
@@ -131,7 +133,8 @@ func TestEraseRejects(t *testing.T) {
 		}
 	}
 	without := r.Node(nil)
-	if _, err := without.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); leadkit.Rejection(err) != "unavailable no_journal" {
+	if _, err := without.Erasures.Erase(t.Context(), scope.System,
+		erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); leadkit.Rejection(err) != "unavailable no_journal" {
 		t.Errorf("without a journal: got %s", leadkit.Rejection(err))
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM erasure_entries`); n != 0 {
@@ -157,7 +160,8 @@ func TestErasureIsFinishedLater(t *testing.T) {
 			if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_keys WHERE lead_id = $1`, lead); n != 1 {
 				t.Errorf("got %d keys, want 1: nothing may be erased yet", n)
 			}
-			if receipt, found, err := r.Erasures.ReceiptOf(t.Context(), lead); err != nil || !found || !receipt.ErasedAt.IsZero() {
+			if receipt, found, err := r.Erasures.ReceiptOf(t.Context(), lead); err != nil || !found ||
+				!receipt.ErasedAt.IsZero() {
 				t.Errorf("got receipt %+v, %t, %v, want a pending one", receipt, found, err)
 			}
 			if _, err := r.Reveal(t, lead); !errors.Is(err, leads.ErrErased) {
@@ -378,7 +382,8 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 			folder := t.TempDir()
 			s := r.Node(journal.Folder(folder))
 			erased, lead := r.Deliver(t, leadkit.Contact), r.Deliver(t, leadkit.Contact)
-			if _, err := s.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: erased, Reason: models.EraseForLegal}); err != nil {
+			if _, err := s.Erasures.Erase(t.Context(), scope.System,
+				erasure.NewErasure{Lead: erased, Reason: models.EraseForLegal}); err != nil {
 				t.Fatal(err)
 			}
 			tt.damage(t, folder)
@@ -457,11 +462,13 @@ func TestErasuresLists(t *testing.T) {
 	if err != nil || len(page) != 2 || page[0].Lead != all[2] || page[1].Lead != all[1] || page[0].Note != "ticket 7" {
 		t.Fatalf("got %+v, %v", page, err)
 	}
-	if page, err = r.Erasures.Receipts(t.Context(), page[1].Sequence, 2); err != nil || len(page) != 1 || page[0].Lead != all[0] {
+	if page, err = r.Erasures.Receipts(t.Context(), page[1].Sequence, 2); err != nil || len(page) != 1 ||
+		page[0].Lead != all[0] {
 		t.Errorf("next page: got %+v, %v", page, err)
 	}
 	text, err := r.Journal.Read(t.Context(), 1)
-	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, all[0])) || strings.Contains(string(text), "ticket") || strings.Contains(string(text), "fay") {
+	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, all[0])) ||
+		strings.Contains(string(text), "ticket") || strings.Contains(string(text), "fay") {
 		t.Errorf("got journal entry %s, %v", text, err)
 	}
 }

@@ -40,7 +40,8 @@ func TestLegalHoldOnLead(t *testing.T) {
 	leadkit.PlaceHold(t, s.Erasures, other, false) // the details of the consent can still be held
 	leadkit.RunRetention(t, s.Retention, nil)
 	r.Expect(t, "consent held", map[uuid.UUID]string{held: "contact consent", other: "consent"})
-	if all, err := s.Erasures.HoldsOf(t.Context(), held); err != nil || len(all) != 2 || all[0].ID != first.ID || all[0].PlacedBy != "fay@example.com" {
+	if all, err := s.Erasures.HoldsOf(t.Context(), held); err != nil || len(all) != 2 || all[0].ID != first.ID ||
+		all[0].PlacedBy != "fay@example.com" {
 		t.Errorf("got %+v, %v", all, err)
 	}
 	for i, h := range []models.LegalHold{first, second} {
@@ -63,7 +64,8 @@ func TestLegalHoldOnLead(t *testing.T) {
 			t.Errorf("got %d events %s, want %d", n, action, want)
 		}
 	}
-	if page, newer, older, err := s.Erasures.Holds(t.Context(), scope.System, uuid.Nil, uuid.Nil, 2); err != nil || len(page) != 2 || newer || !older || page[1].ID != second.ID || page[1].ReleasedBy != "fay@example.com" {
+	if page, newer, older, err := s.Erasures.Holds(t.Context(), scope.System, uuid.Nil, uuid.Nil, 2); err != nil ||
+		len(page) != 2 || newer || !older || page[1].ID != second.ID || page[1].ReleasedBy != "fay@example.com" {
 		t.Errorf("got %+v, %t, %t, %v", page, newer, older, err)
 	}
 }
@@ -135,7 +137,8 @@ func TestPlaceHoldRejects(t *testing.T) {
 	if err := s.Erasures.ReleaseHold(t.Context(), own, h.ID); leadkit.Rejection(err) != "forbidden hold_scope" {
 		t.Errorf("release: got %s", leadkit.Rejection(err))
 	}
-	if err := s.Erasures.ReleaseHold(t.Context(), scope.Partners(uuid.New()), h.ID); leadkit.Rejection(err) != "not_found hold" {
+	if err := s.Erasures.ReleaseHold(t.Context(), scope.Partners(uuid.New()),
+		h.ID); leadkit.Rejection(err) != "not_found hold" {
 		t.Errorf("release: got %s", leadkit.Rejection(err))
 	}
 }
@@ -158,7 +161,8 @@ func TestConcurrentHoldAndErasure(t *testing.T) {
 				erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
 		})
 		wg.Wait()
-		if (held == nil) == (erased == nil) || held != nil && !errors.Is(held, leads.ErrErased) || erased != nil && leadkit.Rejection(erased) != "conflict legal_hold" {
+		if (held == nil) == (erased == nil) || held != nil && !errors.Is(held, leads.ErrErased) || erased != nil &&
+			leadkit.Rejection(erased) != "conflict legal_hold" {
 			t.Errorf("hold: %v, erasure: %v", held, erased)
 		}
 		if want := map[bool]string{true: "contact consent", false: ""}[held == nil]; r.Stored(t, lead) != want {

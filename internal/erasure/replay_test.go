@@ -104,7 +104,8 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 	restored := r.BackUpAndRestore(t)
 	erase := func(s leadkit.Services, lead uuid.UUID) {
 		t.Helper()
-		if _, err := s.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
+		if _, err := s.Erasures.Erase(t.Context(), scope.System,
+			erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +123,8 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 	erase(change(true, 3, 2), third)
 
 	older := r.node(t, restored, leadkit.Settings{}, 3, 2, 1)
-	if err := older.Erasures.CheckJournal(t.Context()); leadkit.Rejection(err) != "unavailable journal_ahead" || !strings.Contains(apperr.As(err).Message, "000000000002.json") {
+	if err := older.Erasures.CheckJournal(t.Context()); leadkit.Rejection(err) != "unavailable journal_ahead" ||
+		!strings.Contains(apperr.As(err).Message, "000000000002.json") {
 		t.Errorf("before the replay: got %v", err)
 	}
 	plan, err := older.Erasures.PlanReplay(t.Context())
@@ -134,11 +136,13 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 		for _, lead := range leads {
 			want = append(want, id.Format(id.Lead, lead))
 		}
-		if e := plan[i]; e.Sequence != int64(i+2) || !slices.Equal(e.Leads, want) || e.By != id.Format(id.Staff, r.User.Staff) || e.At.IsZero() {
+		if e := plan[i]; e.Sequence != int64(i+2) || !slices.Equal(e.Leads, want) ||
+			e.By != id.Format(id.Staff, r.User.Staff) || e.At.IsZero() {
 			t.Errorf("got %+v, want entry %d with %v", e, i+2, want)
 		}
 	}
-	if done, err := older.Erasures.Replay(t.Context(), plan, false); err != nil || done != (erasure.Replayed{Entries: 4, Leads: 2}) {
+	if done, err := older.Erasures.Replay(t.Context(), plan, false); err != nil ||
+		done != (erasure.Replayed{Entries: 4, Leads: 2}) {
 		t.Errorf("replay: got %+v, %v", done, err)
 	}
 	erase(older, fourth)
@@ -146,7 +150,8 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 	if v, err := last.Erasures.Verify(t.Context()); err != nil || v.Entries != 6 {
 		t.Errorf("verify without the older keys: got %+v, %v", v, err)
 	}
-	if key, known, err := last.Erasures.JournalKey(t.Context()); err != nil || !known || key != testkit.PlatformKeys(t, 3).IDs()[0] {
+	if key, known, err := last.Erasures.JournalKey(t.Context()); err != nil || !known ||
+		key != testkit.PlatformKeys(t, 3).IDs()[0] {
 		t.Errorf("got key %s, %t, %v", key, known, err)
 	}
 	other := r.node(t, restored, leadkit.Settings{}, 4)
@@ -196,7 +201,8 @@ func TestReplayFromBeforeTheFirstErasure(t *testing.T) {
 	r.WriteEntry(t, leadkit.Stranger(),
 		journal.Entry{Sequence: 1, Reason: "legal", Leads: []string{id.Format(id.Lead, lead)}})
 	for _, settings := range []leadkit.Settings{{}, known} {
-		if _, err := leadkit.Replay(t, r.node(t, empty, settings, 1).Erasures, true); leadkit.Rejection(err) != "unavailable journal_key" {
+		if _, err := leadkit.Replay(t, r.node(t, empty, settings, 1).Erasures,
+			true); leadkit.Rejection(err) != "unavailable journal_key" {
 			t.Errorf("replaced journal: got %s", leadkit.Rejection(err))
 		}
 	}
@@ -217,7 +223,8 @@ func TestFirstEntryHasConfiguredKey(t *testing.T) {
 		JournalFingerprint: journal.Fingerprint(testkit.PlatformKeys(t, 1).JournalKeys()[0].Public().(ed25519.PublicKey)),
 	}
 	erasure := erasure.NewErasure{Lead: r.Deliver(t, leadkit.Contact), Reason: models.EraseForLegal}
-	if _, err := r.node(t, r.DB, settings, 2).Erasures.Erase(t.Context(), scope.System, erasure); leadkit.Rejection(err) != "unavailable journal_key" {
+	if _, err := r.node(t, r.DB, settings, 2).Erasures.Erase(t.Context(), scope.System,
+		erasure); leadkit.Rejection(err) != "unavailable journal_key" {
 		t.Errorf("without the key: got %s", leadkit.Rejection(err))
 	}
 	s := r.node(t, r.DB, settings, 2, 1)
@@ -250,13 +257,15 @@ func TestReplayAsksAboutLegalHolds(t *testing.T) {
 	if len(plan) != 2 || len(plan[0].Held) != 0 || !slices.Equal(plan[1].Held, []string{id.Format(id.Lead, held)}) {
 		t.Errorf("got plan %+v", plan)
 	}
-	if done, err := older.Erasures.Replay(t.Context(), plan, false); leadkit.Rejection(err) != "conflict legal_hold" || done.Entries != 0 {
+	if done, err := older.Erasures.Replay(t.Context(), plan, false); leadkit.Rejection(err) != "conflict legal_hold" ||
+		done.Entries != 0 {
 		t.Errorf("without an answer: got %+v, %v", done, err)
 	}
 	if n := testkit.Value[int](t, restored, `SELECT count(*) FROM lead_keys`); n != 2 {
 		t.Errorf("got %d keys, want 2: nothing may be erased yet", n)
 	}
-	if done, err := older.Erasures.Replay(t.Context(), plan, true); err != nil || done != (erasure.Replayed{Entries: 2, Leads: 2, Held: 1}) {
+	if done, err := older.Erasures.Replay(t.Context(), plan, true); err != nil ||
+		done != (erasure.Replayed{Entries: 2, Leads: 2, Held: 1}) {
 		t.Errorf("replay: got %+v, %v", done, err)
 	}
 	type recorded struct {
@@ -269,7 +278,8 @@ func TestReplayAsksAboutLegalHolds(t *testing.T) {
 		text := testkit.Value[string](t, restored,
 			`SELECT after::text FROM audit_events WHERE action = 'erasures.replay' ORDER BY id OFFSET $1 LIMIT 1`, i)
 		leadkit.Must(t, json.Unmarshal([]byte(text), &got))
-		if got.Entry != int64(i+1) || !got.Answer || !slices.Equal(got.Leads, []string{id.Format(id.Lead, lead)}) || len(got.Held) != i {
+		if got.Entry != int64(i+1) || !got.Answer || !slices.Equal(got.Leads, []string{id.Format(id.Lead, lead)}) ||
+			len(got.Held) != i {
 			t.Errorf("got audit event %s", text)
 		}
 	}

@@ -158,7 +158,8 @@ func (r rig) document(t *testing.T, q evidence.Request) pack.Document {
 func (r rig) reveal(t *testing.T, by audit.Actor, lead uuid.UUID, fields ...models.ContactField) {
 	t.Helper()
 	for _, f := range fields {
-		if _, err := r.Reveals.By(by).Reveal(t.Context(), scope.System, reveal.NewReveal{Lead: lead, Field: f, Reason: models.RevealForComplaint, Note: "canary note"}); err != nil {
+		if _, err := r.Reveals.By(by).Reveal(t.Context(), scope.System,
+			reveal.NewReveal{Lead: lead, Field: f, Reason: models.RevealForComplaint, Note: "canary note"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,28 +211,36 @@ func TestCreate(t *testing.T) {
 	}
 	v := r.verify(t, content)
 	d := v.Document
-	if d.Lead.ID != name || d.Lead.Reference != "click-1" || d.Lead.SubID != "mail" || d.Lead.Account != r.Required.Accounts[0].Identifier || d.Lead.Price == nil || d.Lead.Price.Currency != "GBP" || d.CreatedBy != "fay@example.com" {
+	if d.Lead.ID != name || d.Lead.Reference != "click-1" || d.Lead.SubID != "mail" ||
+		d.Lead.Account != r.Required.Accounts[0].Identifier || d.Lead.Price == nil || d.Lead.Price.Currency != "GBP" ||
+		d.CreatedBy != "fay@example.com" {
 		t.Errorf("got lead %+v by %s", d.Lead, d.CreatedBy)
 	}
-	if !d.Times.ReceivedAt.Equal(d.Times.PingedAt.Add(time.Minute)) || !d.Times.QuoteExpiresAt.Equal(d.Times.PingedAt.Add(15*time.Minute)) {
+	if !d.Times.ReceivedAt.Equal(d.Times.PingedAt.Add(time.Minute)) ||
+		!d.Times.QuoteExpiresAt.Equal(d.Times.PingedAt.Add(15*time.Minute)) {
 		t.Errorf("got times %+v", d.Times)
 	}
-	if c := d.Consent; c.AcknowledgedAt != nil || *c.AcknowledgedText != "2026-01-02T03:04" || c.AcknowledgedDoubt != "consent_time_without_offset" {
+	if c := d.Consent; c.AcknowledgedAt != nil || *c.AcknowledgedText != "2026-01-02T03:04" ||
+		c.AcknowledgedDoubt != "consent_time_without_offset" {
 		t.Errorf("got time of consent %v, sent as %s, doubt %q", c.AcknowledgedAt, *c.AcknowledgedText, c.AcknowledgedDoubt)
 	}
-	if c := d.Consent; !c.Acknowledged || *c.DisclosureText != "I agree" || *c.CertificateURL != "https://cert.example.com/1" || *c.ThirdPartyLeadID != "third-1" || len(*c.RecipientHash) != 64 {
+	if c := d.Consent; !c.Acknowledged || *c.DisclosureText != "I agree" ||
+		*c.CertificateURL != "https://cert.example.com/1" || *c.ThirdPartyLeadID != "third-1" || len(*c.RecipientHash) != 64 {
 		t.Errorf("got consent %+v", c)
 	}
-	if s := d.Signature; !s.Verified || s.SecretID != id.Format(id.Secret, r.Required.SecretID) || strings.Contains(string(content), r.Required.Secret) {
+	if s := d.Signature; !s.Verified || s.SecretID != id.Format(id.Secret, r.Required.SecretID) ||
+		strings.Contains(string(content), r.Required.Secret) {
 		t.Errorf("got signature %+v", s)
 	}
 	if len(d.Timeline) != 2 || d.Timeline[1].Detail["reason"] != "fraud" {
 		t.Errorf("got timeline %+v", d.Timeline)
 	}
-	if len(d.Returns) != 1 || d.Returns[0].ID != d.DisputedReturn || d.Returns[0].State != "accepted" || d.Returns[0].DecidedAt == nil {
+	if len(d.Returns) != 1 || d.Returns[0].ID != d.DisputedReturn || d.Returns[0].State != "accepted" ||
+		d.Returns[0].DecidedAt == nil {
 		t.Errorf("got returns %+v, disputed %s", d.Returns, d.DisputedReturn)
 	}
-	if e := d.Ledger.Entries; len(e) != 2 || e[0].Kind != "return" || e[0].Amount.Amount != "-"+e[1].Amount.Amount || !d.Ledger.Complete {
+	if e := d.Ledger.Entries; len(e) != 2 || e[0].Kind != "return" || e[0].Amount.Amount != "-"+e[1].Amount.Amount ||
+		!d.Ledger.Complete {
 		t.Errorf("got ledger %+v", d.Ledger)
 	}
 	if len(d.Reveals) != 1 || d.Reveals[0].Field != "email" || d.Erasure != nil {
@@ -244,7 +253,8 @@ func TestCreate(t *testing.T) {
 	if !slices.Equal(actions, []string{"lead.reveal", "return.request", "return.accept"}) || !d.Audit.Complete {
 		t.Errorf("got audit events %v", actions)
 	}
-	if head := testkit.Value[string](t, r.DB, `SELECT encode(hash, 'hex') FROM audit_events WHERE id = $1`, d.Audit.HeadID); head != d.Audit.Head {
+	if head := testkit.Value[string](t, r.DB, `SELECT encode(hash, 'hex') FROM audit_events WHERE id = $1`,
+		d.Audit.HeadID); head != d.Audit.Head {
 		t.Errorf("got head %s, want %s", d.Audit.Head, head)
 	}
 	recorded := testkit.Value[string](t, r.DB, `SELECT (after->>'manifest') || ' ' || (after->>'key') || ' ' || (after->>'return') FROM audit_events WHERE action = 'lead.evidence' AND object_id = $1`, name)
@@ -252,7 +262,8 @@ func TestCreate(t *testing.T) {
 		t.Errorf("the audit log records %q", recorded)
 	}
 	// The next pack contains the record of this one.
-	if again := r.document(t, evidence.Request{Lead: lead, Amounts: true}); len(again.Audit.Events) != 4 || again.DisputedReturn != "" {
+	if again := r.document(t, evidence.Request{Lead: lead, Amounts: true}); len(again.Audit.Events) != 4 ||
+		again.DisputedReturn != "" {
 		t.Errorf("got %+v", again.Audit.Events)
 	}
 	if v, err := r.Audit.Verify(t.Context(), d.Audit.Head); err != nil || !v.Intact() {
@@ -279,7 +290,8 @@ func TestCreateWithoutAmounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := r.verify(t, content).Document
-	if d.Lead.Price != nil || d.Ledger != nil || len(d.Returns) != 1 || len(d.Audit.Events) != 0 || d.Audit.LeftOut != 1 || d.Audit.Complete {
+	if d.Lead.Price != nil || d.Ledger != nil || len(d.Returns) != 1 || len(d.Audit.Events) != 0 || d.Audit.LeftOut != 1 ||
+		d.Audit.Complete {
 		t.Errorf("got %+v", d)
 	}
 	minor := testkit.Value[int64](t, r.DB, `SELECT price_minor FROM leads`)
@@ -363,7 +375,8 @@ func TestCreateAfterErasure(t *testing.T) {
 	lead := r.post(t)
 	receipt := r.erase(t, lead)
 	d := r.document(t, evidence.Request{Lead: lead, Amounts: true})
-	if d.Erasure == nil || d.Erasure.Receipt != receipt.Hash.String() || d.Lead.State != "erased" || d.Consent.DisclosureText != nil || !d.Consent.Acknowledged || d.Lead.Price == nil {
+	if d.Erasure == nil || d.Erasure.Receipt != receipt.Hash.String() || d.Lead.State != "erased" ||
+		d.Consent.DisclosureText != nil || !d.Consent.Acknowledged || d.Lead.Price == nil {
 		t.Errorf("got %+v", d)
 	}
 	if err := os.RemoveAll(r.journal); err != nil {
@@ -427,7 +440,8 @@ func TestCreateAfterRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := r.document(t, evidence.Request{Lead: lead})
-		if d.Erasure == nil || d.Erasure.ConsentKept != kept || d.Erasure.Reason != "retention" || (d.Consent.DisclosureText != nil) != kept || d.Lead.State != "erased" {
+		if d.Erasure == nil || d.Erasure.ConsentKept != kept || d.Erasure.Reason != "retention" ||
+			(d.Consent.DisclosureText != nil) != kept || d.Lead.State != "erased" {
 			t.Errorf("got %+v with consent %+v, want kept %t", d.Erasure, d.Consent, kept)
 		}
 	}
@@ -464,7 +478,8 @@ func TestCreateDuringErasureOfConsent(t *testing.T) {
 			}
 			continue
 		}
-		if d := r.verify(t, contents[i]).Document; d.Erasure == nil || d.Erasure.ConsentKept != (d.Consent.DisclosureText != nil) {
+		if d := r.verify(t, contents[i]).Document; d.Erasure == nil ||
+			d.Erasure.ConsentKept != (d.Consent.DisclosureText != nil) {
 			t.Errorf("got consent %+v with erasure %+v", d.Consent, d.Erasure)
 		}
 	}
@@ -492,7 +507,8 @@ func TestCreateDuringErasure(t *testing.T) {
 		switch {
 		case err == nil:
 			packs++
-			if d := r.verify(t, contents[i]).Document; (d.Erasure != nil) != (d.Consent.DisclosureText == nil) || d.Erasure != nil && len(d.Contact) > 0 {
+			if d := r.verify(t, contents[i]).Document; (d.Erasure != nil) != (d.Consent.DisclosureText == nil) ||
+				d.Erasure != nil && len(d.Contact) > 0 {
 				t.Errorf("got consent %+v with erasure %+v and contact data %v", d.Consent, d.Erasure, contactFields(d))
 			}
 		case !errors.Is(err, leads.ErrErased) && reason(err) != "unavailable erasing":
@@ -577,7 +593,8 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, after := r.verify(t, old), r.verify(t, current)
-	if before.Key.ID == after.Key.ID || !before.Key.Until.Equal(r.Time.Now().Truncate(time.Second)) || !after.Key.Until.IsZero() {
+	if before.Key.ID == after.Key.ID || !before.Key.Until.Equal(r.Time.Now().Truncate(time.Second)) ||
+		!after.Key.Until.IsZero() {
 		t.Errorf("got keys %+v and %+v", before.Key, after.Key)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM evidence_keys WHERE sealed IS NULL`); n != 4 {
@@ -602,7 +619,8 @@ func TestReseal(t *testing.T) {
 			t.Errorf("got %t, %v, want %t", moved, err, want)
 		}
 	}
-	if uses, err := both.SealUses(t.Context()); err != nil || len(uses) != 1 || uses[testkit.PlatformKeys(t, 2).IDs()[0]] != 1 {
+	if uses, err := both.SealUses(t.Context()); err != nil || len(uses) != 1 ||
+		uses[testkit.PlatformKeys(t, 2).IDs()[0]] != 1 {
 		t.Errorf("got %v, %v", uses, err)
 	}
 	if _, err := r.create(t, evidence.Request{Lead: lead}); reason(err) != "unavailable evidence_key" {
@@ -658,10 +676,12 @@ func TestCreateListsExports(t *testing.T) {
 	for _, e := range d.Audit.Events {
 		actions = append(actions, e.Action)
 	}
-	if !slices.Equal(kinds, []string{"request_export", "request_download", "evidence_pack"}) || d.Exports[0].Request != requests.ID(request) {
+	if !slices.Equal(kinds, []string{"request_export", "request_download", "evidence_pack"}) ||
+		d.Exports[0].Request != requests.ID(request) {
 		t.Errorf("got exports %+v", d.Exports)
 	}
-	if !slices.Equal(actions, []string{"lead.export", "lead.download", "lead.evidence"}) || !d.Audit.Complete || d.Audit.LeftOut != 0 {
+	if !slices.Equal(actions, []string{"lead.export", "lead.download", "lead.evidence"}) || !d.Audit.Complete ||
+		d.Audit.LeftOut != 0 {
 		t.Errorf("got audit events %v, complete %t", actions, d.Audit.Complete)
 	}
 	// Users who may not view privacy requests get no IDs of requests.
@@ -675,7 +695,8 @@ func TestCreateListsExports(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = r.verify(t, content).Document
-	if len(d.Exports) != 4 || d.Audit.LeftOut != 2 || d.Audit.Complete || strings.Contains(string(content), requests.ID(request)) {
+	if len(d.Exports) != 4 || d.Audit.LeftOut != 2 || d.Audit.Complete ||
+		strings.Contains(string(content), requests.ID(request)) {
 		t.Errorf("without permission to view privacy requests: got %+v, %d events left out", d.Exports, d.Audit.LeftOut)
 	}
 }
@@ -808,7 +829,8 @@ func TestCreateAfterReplacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := r.document(t, evidence.Request{Lead: lead}).Consent
-	if *now.DisclosureText != "I, [name], agree" || now.DisclosureReplacedAt == nil || !now.DisclosureReplacedAt.Equal(r.Time.Now()) {
+	if *now.DisclosureText != "I, [name], agree" || now.DisclosureReplacedAt == nil ||
+		!now.DisclosureReplacedAt.Equal(r.Time.Now()) {
 		t.Errorf("got %+v", now)
 	}
 	if c := r.verify(t, before).Document.Consent; *c.DisclosureText != "I agree" || c.DisclosureReplacedAt != nil {

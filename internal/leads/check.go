@@ -76,7 +76,8 @@ func incomplete(ctx context.Context, tx pgx.Tx, from, until time.Time) ([]uuid.U
 func (s *Store) CheckNext(ctx context.Context, now time.Time) (found []uuid.UUID, checked bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var mine bool
-		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('lead checks'))`).Scan(&mine); err != nil || !mine {
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('lead checks'))`).Scan(&mine); err != nil ||
+			!mine {
 			return err
 		}
 		var from time.Time

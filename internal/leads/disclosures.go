@@ -47,7 +47,8 @@ type cachedDigests struct {
 
 // newText returns the disclosure text that must be sent to the database, or nil if none must be sent.
 func (c *cachedTexts) newText(d *Delivery) *string {
-	if now := c.current.Load(); now != nil && d.Lead.ReceivedAt.Before(now.until) && now.digests[string(d.Consent.DisclosureDigest)] {
+	if now := c.current.Load(); now != nil && d.Lead.ReceivedAt.Before(now.until) &&
+		now.digests[string(d.Consent.DisclosureDigest)] {
 		return nil
 	}
 	return d.Consent.DisclosureText
@@ -77,7 +78,8 @@ func (s *Store) MarkStandardDisclosures(ctx context.Context, now time.Time) erro
 		return postgres.Translate(err)
 	}
 	for _, digest := range found { // one by one, because posts with the text wait until it is marked
-		if _, err := s.pool.Exec(ctx, `UPDATE disclosures SET standard = true WHERE digest = $1 AND NOT standard`, digest); err != nil {
+		if _, err := s.pool.Exec(ctx, `UPDATE disclosures SET standard = true WHERE digest = $1 AND NOT standard`,
+			digest); err != nil {
 			return postgres.Translate(err)
 		}
 	}

@@ -142,7 +142,8 @@ func TestPostWithoutPartitionFails(t *testing.T) {
 	ahead.Lead.ID, ahead.Lead.ReceivedAt = id.New(year), year
 	results := p.Leads.DeliverTogether(t.Context(), ahead, ok)
 	var missing *postgres.Err
-	if err := results[0].Err; !errors.As(err, &missing) || missing.SQLState != "23514" || !strings.Contains(err.Error(), "no partition") {
+	if err := results[0].Err; !errors.As(err, &missing) || missing.SQLState != "23514" ||
+		!strings.Contains(err.Error(), "no partition") {
 		t.Errorf("without a partition: got %v", err)
 	}
 	if results[1].Err != nil || !results[1].Stored {

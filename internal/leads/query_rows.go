@@ -106,7 +106,8 @@ func (r *Reader) horizon(ctx context.Context, w window, left, size int) (examine
 		w.each(c, "SELECT one.*", "l.received_at, l.id, row_number() OVER (ORDER BY l.received_at "+w.order()+", l.id "+w.order()+") AS n", each), each, w.order())
 	var at *time.Time
 	var lead *uuid.UUID
-	if err := r.db.Pool.QueryRow(ctx, sql, append([]any{postgres.PlanEachTime}, c.args...)...).Scan(&examined, &at, &lead); err != nil || at == nil {
+	if err := r.db.Pool.QueryRow(ctx, sql, append([]any{postgres.PlanEachTime}, c.args...)...).Scan(&examined, &at,
+		&lead); err != nil || at == nil {
 		return examined, last, postgres.Translate(err)
 	}
 	return examined, Cursor{at.UTC(), *lead}, nil

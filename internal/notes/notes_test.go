@@ -120,7 +120,8 @@ func TestRedactNote(t *testing.T) {
 	}
 	for entry, want := range map[string]string{adjusted: "[redacted]", returned: "fraud: [redacted]", other: "rounding"} {
 		n, err := r.Notes.Note(ctx, scope.Everywhere, entry)
-		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want || redacted != (entry != other) {
+		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want ||
+			redacted != (entry != other) {
 			t.Errorf("got note %+v and error %v, want %q", n, err, want)
 		}
 	}
@@ -161,7 +162,8 @@ func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
 			t.Fatalf("got %d notes, more = %t, and error %v", len(found), more, err)
 		}
 	}
-	if _, _, err := s.Notes.Find(ctx, scope.Everywhere, "CANARY", 10); leadkit.Rejection(err) != "too_many lookups_per_day" {
+	if _, _, err := s.Notes.Find(ctx, scope.Everywhere, "CANARY",
+		10); leadkit.Rejection(err) != "too_many lookups_per_day" {
 		t.Errorf("one search too many: got %v", err)
 	}
 	if _, err := s.Reveals.FindPerson(ctx, leads.Person{Email: "ann.example@example.com"}); leadkit.Rejection(err) != "too_many lookups_per_day" {
@@ -233,7 +235,8 @@ func TestRedactTextsOutsideLedger(t *testing.T) {
 	}
 	// An open return can be rejected with another text later.
 	r.DB.Exec(t, `UPDATE returns SET state = 'rejected', decided_by = 'bob', decided_at = now(), decision_note = 'quagga was here' WHERE lead_id = $1`, openLead)
-	if n, err := r.Notes.Note(ctx, scope.Everywhere, open); err != nil || n.RedactedAt != nil || n.Note != "[redacted]\nquagga was here" {
+	if n, err := r.Notes.Note(ctx, scope.Everywhere, open); err != nil || n.RedactedAt != nil ||
+		n.Note != "[redacted]\nquagga was here" {
 		t.Errorf("decided later: got %+v, %v", n, err)
 	}
 	if err := r.Notes.Redact(ctx, scope.Everywhere, open); err != nil {
@@ -241,7 +244,8 @@ func TestRedactTextsOutsideLedger(t *testing.T) {
 	}
 	for note, want := range map[string]string{rejected: "[redacted]\n[redacted]", open: "[redacted]\n[redacted]", finding: "[redacted]", other: "rounding"} {
 		n, err := r.Notes.Note(ctx, scope.Everywhere, note)
-		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want || redacted != (note != other) {
+		if redacted := n.RedactedAt != nil && n.RedactedBy == "fay@example.com"; err != nil || n.Note != want ||
+			redacted != (note != other) {
 			t.Errorf("got note %+v and error %v, want %q", n, err, want)
 		}
 	}

@@ -233,7 +233,8 @@ func TestTextsOfRequestedAdjustments(t *testing.T) {
 	ofLead, other := request(lead), request(uuid.Nil)
 	erasures := journal.Folder(t.TempDir())
 	services := leadkit.NewServices(tr.DB.DB, tr.Wrappers, tr.Keys, erasures, tr.Time, leadkit.Settings{}).By(tr.fay.who)
-	if _, err := services.Erasures.Erase(ctx, scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+	if _, err := services.Erasures.Erase(ctx, scope.System,
+		erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.fay.RejectAdjustment(ctx, scope.Everywhere, ofLead.ID, "Ann was paid"); err != nil {

@@ -38,7 +38,8 @@ func TestErasureBesideRun(t *testing.T) {
 	for i := range 4 {
 		erasures.Go(func() {
 			for _, d := range all[i*leads/4 : (i+1)*leads/4] {
-				if _, err := eraser.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: d.lead, Reason: models.EraseForRequest}); err != nil {
+				if _, err := eraser.Erase(t.Context(), scope.System,
+					erasure.NewErasure{Lead: d.lead, Reason: models.EraseForRequest}); err != nil {
 					t.Errorf("erase: %v", err)
 				}
 			}

@@ -64,7 +64,8 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 // month's partitions.
 func streamMonth(ctx context.Context, tx pgx.Tx, c *conditions, batch []Entry, each func(*Entry) error) error {
 	return postgres.Releasing(ctx, tx, func(tx pgx.Tx) (err error) {
-		if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
+		if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id",
+			c.args...); err != nil {
 			return postgres.Translate(err)
 		}
 		for {

@@ -75,7 +75,8 @@ func TestRunSurvivesKilledNodes(t *testing.T) {
 		r.TotalMinor != 28*accounts {
 		t.Errorf("got run %+v", r)
 	}
-	if n := testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM payout_run_entries WHERE run_id = $1`, r.ID); n != 7*accounts {
+	if n := testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM payout_run_entries WHERE run_id = $1`,
+		r.ID); n != 7*accounts {
 		t.Errorf("got %d claimed entries, want %d", n, 7*accounts)
 	}
 	tr.pay(t, r)

@@ -147,7 +147,8 @@ func (d *ledgerModel) returnLead(rt *rapid.T) {
 	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); err != nil {
 		rt.Fatal(err)
 	}
-	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); apperr.As(err) == nil || apperr.As(err).Reason != "decided" {
+	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); apperr.As(err) == nil ||
+		apperr.As(err).Reason != "decided" {
 		rt.Fatalf("accepted twice: got %v", err)
 	}
 	l.returned = true
@@ -168,7 +169,8 @@ func (d *ledgerModel) adjustBalance(rt *rapid.T) {
 	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); err != nil {
 		rt.Fatal(err)
 	}
-	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); apperr.As(err) == nil || apperr.As(err).Reason != "adjusted" {
+	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); apperr.As(err) == nil ||
+		apperr.As(err).Reason != "adjusted" {
 		rt.Fatalf("the same adjustment again: got %v", err)
 	}
 	d.totals(by, c).adjusted += a.Amount.Minor

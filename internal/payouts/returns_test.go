@@ -24,7 +24,8 @@ func TestReturnIsAcceptedOnce(t *testing.T) {
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.WrongContact, " the number is a bakery's\r\n ")
-	if err != nil || r.Evidence != "the number is a bakery's" || r.AmountMinor != d.payout.Minor || r.State != models.ReturnOpen {
+	if err != nil || r.Evidence != "the number is a bakery's" || r.AmountMinor != d.payout.Minor ||
+		r.State != models.ReturnOpen {
 		t.Fatalf("got return %+v and error %v", r, err)
 	}
 	if got := tr.balance(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
@@ -53,7 +54,8 @@ func TestReturnIsAcceptedOnce(t *testing.T) {
 		entries[0].Note != "wrong_contact: heard the recording" {
 		t.Errorf("got %d successful calls, entries %+v and error %v, want 1 and 2 entries", accepted, entries, err)
 	}
-	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`, d.lead); n != 1 {
+	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`,
+		d.lead); n != 1 {
 		t.Errorf("got %d returned events for the lead, want 1", n)
 	}
 	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
@@ -81,7 +83,8 @@ func TestRejectedReturn(t *testing.T) {
 		t.Errorf("got balance %d, want %d", got, d.payout.Minor)
 	}
 	tr.Time.Advance(time.Second)
-	if _, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "here is the other leadId"); err != nil {
+	if _, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate,
+		"here is the other leadId"); err != nil {
 		t.Errorf("a new return after a rejected one: got %v, want nil", err)
 	}
 	all, err := tr.ReturnsOf(ctx, scope.Everywhere, d.lead)
@@ -256,7 +259,8 @@ func TestReturnable(t *testing.T) {
 	expect := func(what string, sc scope.Scope, ids []uuid.UUID, n int, until time.Time, open int) {
 		t.Helper()
 		got, err := tr.Returnable(ctx, sc, ids)
-		if err != nil || got.Leads != n || got.Open != open || (got.Until == nil) != until.IsZero() || got.Until != nil && !got.Until.Equal(until) {
+		if err != nil || got.Leads != n || got.Open != open || (got.Until == nil) != until.IsZero() || got.Until != nil &&
+			!got.Until.Equal(until) {
 			t.Errorf("%s: got %+v until %v and error %v, want %d until %v, %d open", what, got, got.Until, err, n, until, open)
 		}
 	}

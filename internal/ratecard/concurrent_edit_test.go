@@ -46,7 +46,8 @@ func TestConcurrentEdits(t *testing.T) {
 	if n := conflicts.Load(); n != 1 {
 		t.Errorf("got %d conflicts, want 1", n)
 	}
-	if now, rules := w.now(t, card.ID), w.rules(t, card.ID); now.RowVersion != card.RowVersion+edits || len(rules) != 1+edits {
+	if now, rules := w.now(t, card.ID), w.rules(t, card.ID); now.RowVersion != card.RowVersion+edits ||
+		len(rules) != 1+edits {
 		t.Errorf("got %d rules after %d edits, want %d after %d", len(rules), now.RowVersion-card.RowVersion, 1+edits, edits)
 	}
 	for range edits {

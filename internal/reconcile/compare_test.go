@@ -446,16 +446,19 @@ func TestUploadCompareSave(t *testing.T) {
 	r := o.upload(t, acme.ID, "leadId,amount,currency",
 		leadID(lead)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
 	o.works(t)
-	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); err != nil {
+	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1),
+		january(31)); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); apperr.As(err) == nil {
+	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1),
+		january(31)); apperr.As(err) == nil {
 		t.Errorf("comparing while a comparison runs: got %v, want an error", err)
 	}
 	compared := func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared }
 	testkit.Eventually(t, time.Minute, "first comparison", compared)
 	first := o.get(t, r.ID)
-	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, first.RowVersion, inColumns, january(3), january(31)); err != nil {
+	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, first.RowVersion, inColumns, january(3),
+		january(31)); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, time.Minute, "second comparison", compared)

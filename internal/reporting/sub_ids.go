@@ -67,7 +67,8 @@ func (r *Reader) SubIDs(
 	}
 	report.Rows, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (f SubIDFigures, err error) {
 		var currency string
-		if err := row.Scan(&f.SubID, &currency, &f.Leads, &f.Payout.Minor, &f.Returns, &f.Returned.Minor, &report.TooMany); err != nil {
+		if err := row.Scan(&f.SubID, &currency, &f.Leads, &f.Payout.Minor, &f.Returns, &f.Returned.Minor,
+			&report.TooMany); err != nil {
 			return f, err
 		}
 		f.Payout.Currency, err = money.ParseCurrency(currency)

@@ -122,7 +122,8 @@ func TestHoldBesideErasureRequest(t *testing.T) {
 		group.Go(func() { erased = r.Requests.Erase(t.Context(), request) })
 		group.Go(func() { _, single = r.Erase(t, all[0]) })
 		group.Wait()
-		if held != nil && leadkit.Rejection(held) != "conflict erased" || erased != nil && leadkit.Rejection(erased) != "conflict legal_hold" {
+		if held != nil && leadkit.Rejection(held) != "conflict erased" || erased != nil &&
+			leadkit.Rejection(erased) != "conflict legal_hold" {
 			t.Errorf("hold: %v, erasure: %v", held, erased)
 		}
 		if (erased != nil) != (person && held == nil) {
@@ -266,7 +267,8 @@ func TestExportBesideRetention(t *testing.T) {
 			var passphrase string
 			group.Go(func() {
 				var err error
-				if passphrase, err = r.ExportRequest(t.Context(), request); err != nil && leadkit.Rejection(err) != "conflict erased_meanwhile" {
+				if passphrase, err = r.ExportRequest(t.Context(), request); err != nil &&
+					leadkit.Rejection(err) != "conflict erased_meanwhile" {
 					t.Error(err)
 				}
 			})

@@ -57,7 +57,8 @@ func TestGroundsByLaw(t *testing.T) {
 					t.Errorf("%s %s: the ground %s appears twice", law.Code, kind.Code, g.Ground)
 				}
 				seen = append(seen, g.Ground)
-				if law.Code == models.LawCCPA && strings.Contains(g.Label, "article") || law.Code != models.LawCCPA && strings.Contains(g.Label, "section") {
+				if law.Code == models.LawCCPA && strings.Contains(g.Label, "article") || law.Code != models.LawCCPA &&
+					strings.Contains(g.Label, "section") {
 					t.Errorf("%s: got the ground %q of another law", law.Code, g.Label)
 				}
 			}
@@ -96,7 +97,8 @@ func TestRejectionsByLaw(t *testing.T) {
 				if err := r.Requests.Close(ctx, created.ID, closing); err != nil {
 					t.Errorf("%s %s %s: %v", law.Code, kind.Code, g.Ground, err)
 				}
-				if _, found := r.State(t, created.ID); requests.RejectionGroundLabel(found.PrivacyRequest) != g.Label || found.Law != law.Code {
+				if _, found := r.State(t, created.ID); requests.RejectionGroundLabel(found.PrivacyRequest) != g.Label ||
+					found.Law != law.Code {
 					t.Errorf("%s %s: got %+v, want the ground %q", law.Code, kind.Code, found, g.Label)
 				}
 			}
@@ -195,7 +197,8 @@ func TestRequestsWithoutExtension(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Requests.Extend(t.Context(), created.ID, requests.Extension{Reason: "many"}); leadkit.Rejection(err) != "conflict no_extension" {
+		if err := r.Requests.Extend(t.Context(), created.ID,
+			requests.Extension{Reason: "many"}); leadkit.Rejection(err) != "conflict no_extension" {
 			t.Errorf("%s: got %v", law, err)
 		}
 	}
@@ -229,7 +232,8 @@ func TestLettersByState(t *testing.T) {
 		for _, l := range written {
 			names, last = append(names, l.Name), l.Text
 		}
-		if !slices.Equal(names, want) || len(want) > 0 && (!strings.Contains(last, part) || !strings.Contains(last, requests.ID(request))) {
+		if !slices.Equal(names, want) || len(want) > 0 &&
+			(!strings.Contains(last, part) || !strings.Contains(last, requests.ID(request))) {
 			t.Errorf("got %v, want %v, the last with %q: %s", names, want, part, last)
 		}
 		if found := leadkit.RowsWith(t, r.DB, "Yours faithfully"); found != nil {

@@ -41,7 +41,8 @@ func (r rig) pauseErasure(t *testing.T, lead uuid.UUID) (request uuid.UUID, fini
 	resume := r.PauseAfter(t, `DELETE ON files`)
 	var erasing sync.WaitGroup
 	erasing.Go(func() {
-		if _, err := r.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+		if _, err := r.Erasures.Erase(t.Context(), scope.System,
+			erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 			t.Errorf("erasing the lead: %v", err)
 		}
 	})
@@ -114,7 +115,8 @@ func TestErasureAndSandboxLockInTheSameOrder(t *testing.T) {
 	resume := r.PauseAfter(t, `UPDATE ON leads`)
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := r.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+		if _, err := r.Erasures.Erase(t.Context(), scope.System,
+			erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
 			t.Errorf("erasing the lead: %v", err)
 		}
 	})

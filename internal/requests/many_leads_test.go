@@ -145,7 +145,8 @@ func TestPersonWithManyLeads(t *testing.T) {
 		leadkit.Must(t, r.Requests.Erase(t.Context(), erasure))
 		leadkit.Must(t, r.Erasures.Finish(t.Context()))
 	})
-	if outcome, found := r.State(t, erasure); outcome != string(models.OutcomeErased) || found.Erased != n || found.Pending != 0 {
+	if outcome, found := r.State(t, erasure); outcome != string(models.OutcomeErased) || found.Erased != n ||
+		found.Pending != 0 {
 		t.Errorf("got %s with %d erased and %d pending leads, want %d erased", outcome, found.Erased, found.Pending, n)
 	}
 	receipts, err := r.Requests.Receipts(t.Context(), erasure)

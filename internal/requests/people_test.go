@@ -96,7 +96,8 @@ func TestLargeExportNeedsSecondUser(t *testing.T) {
 	if _, err := r.ExportRequest(ctx, request); leadkit.Rejection(err) != "forbidden second_user" {
 		t.Fatalf("the user who checked the identity: got %v", err)
 	}
-	if files, events := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`), r.AuditEvents(t, "privacy_request.export", "done"); files != 0 || events != 0 {
+	if files, events := testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`), r.AuditEvents(t,
+		"privacy_request.export", "done"); files != 0 || events != 0 {
 		t.Errorf("got %d files and %d audit events, want none", files, events)
 	}
 	if n := r.AuditEvents(t, "privacy_request.export", "rejected"); n != 1 {
@@ -147,7 +148,8 @@ func TestHeldLeadIsLeft(t *testing.T) {
 	if err := r.Requests.Erase(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	if outcome, found := r.State(t, request); outcome != "" || found.Leads != 2 || found.Erased != 1 || found.ToNotify != 1 {
+	if outcome, found := r.State(t, request); outcome != "" || found.Leads != 2 || found.Erased != 1 ||
+		found.ToNotify != 1 {
 		t.Errorf("with a hold: got %q %+v", outcome, found)
 	}
 	if err := r.Requests.RecordNotice(ctx, request, requests.NewNotice{Partner: r.Required.ID}); err != nil {
@@ -281,7 +283,8 @@ func TestPlatformIsNotNotified(t *testing.T) {
 		t.Fatal(err)
 	}
 	var data struct{ Senders []string }
-	if err := json.Unmarshal(r.Download(t, access, passphrase)["data.json"], &data); err != nil || !slices.Equal(data.Senders, []string{r.Required.Name}) {
+	if err := json.Unmarshal(r.Download(t, access, passphrase)["data.json"], &data); err != nil ||
+		!slices.Equal(data.Senders, []string{r.Required.Name}) {
 		t.Errorf("got senders %v, %v", data.Senders, err)
 	}
 	single := r.RequestFor(t, models.RequestErasure, unsigned)
@@ -301,7 +304,8 @@ func TestPlatformIsNotNotified(t *testing.T) {
 		t.Fatal(err)
 	}
 	notices, err := r.Requests.Notices(ctx, both)
-	if _, found := r.State(t, both); err != nil || len(notices) != 1 || notices[0].Partner != r.Required.ID || found.ToNotify != 1 {
+	if _, found := r.State(t, both); err != nil || len(notices) != 1 || notices[0].Partner != r.Required.ID ||
+		found.ToNotify != 1 {
 		t.Errorf("got notices %+v, %v, and %+v", notices, err, found)
 	}
 }
@@ -343,11 +347,13 @@ func TestAddLeadsWithReason(t *testing.T) {
 	}
 	event := testkit.Value[string](t, r.DB,
 		`SELECT string_agg(after::text, ' ') FROM audit_events WHERE action = 'privacy_request.add_leads'`)
-	if !strings.Contains(event, id.Format(id.Lead, stranger)) || !strings.Contains(event, `"exception":"other"`) || strings.Contains(event, "canary") {
+	if !strings.Contains(event, id.Format(id.Lead, stranger)) || !strings.Contains(event, `"exception":"other"`) ||
+		strings.Contains(event, "canary") {
 		t.Errorf("got audit event %s", event)
 	}
 	all, err := r.Requests.Leads(ctx, request, 10)
-	if err != nil || len(all) != 2 || all[0].LeadID != stranger || all[0].Exception != models.ExceptionOther || all[0].ExceptionNote != "canary-note" {
+	if err != nil || len(all) != 2 || all[0].LeadID != stranger || all[0].Exception != models.ExceptionOther ||
+		all[0].ExceptionNote != "canary-note" {
 		t.Errorf("got %+v, %v", all, err)
 	}
 }
@@ -419,7 +425,8 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, found := r.State(t, created.ID); found.Identity != nil || found.IdentityNote != "" || found.IdentityBy != nil || found.IdentityByID != nil || found.IdentityAt != nil {
+		if _, found := r.State(t, created.ID); found.Identity != nil || found.IdentityNote != "" || found.IdentityBy != nil ||
+			found.IdentityByID != nil || found.IdentityAt != nil {
 			t.Errorf("%s: the identity check is left: %+v", name, found)
 		}
 		if err := fulfil(first, created.ID); leadkit.Rejection(err) != "conflict identity_unchecked" {
@@ -602,7 +609,8 @@ func TestReplacedExportsAreDeleted(t *testing.T) {
 		t.Error("a lead was removed although the export cannot be deleted")
 	}
 	files := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM files`) }
-	if _, found := r.State(t, request); files() != 1 || found.FileID == nil || *found.FileID != first.File || found.Leads != 2 {
+	if _, found := r.State(t, request); files() != 1 || found.FileID == nil || *found.FileID != first.File ||
+		found.Leads != 2 {
 		t.Errorf("got %d files and %+v", files(), found)
 	}
 	if now := testkit.Value[int](t, r.DB, reveals); now != used {
@@ -702,7 +710,8 @@ func TestRemoveLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data := string(r.Download(t, access, passphrase)["data.json"]); strings.Contains(data, "bob@example.com") || !strings.Contains(data, "Ann.Example") {
+	if data := string(r.Download(t, access, passphrase)["data.json"]); strings.Contains(data, "bob@example.com") ||
+		!strings.Contains(data, "Ann.Example") {
 		t.Errorf("got %s", data)
 	}
 	if err := r.Requests.RemoveLeads(ctx, access, []uuid.UUID{ann}); leadkit.Rejection(err) != "conflict request_closed" {

@@ -107,7 +107,8 @@ func (s *Service) Create(ctx context.Context, n NewRequest) (r models.PrivacyReq
 				return err
 			}
 		}
-		if err := s.logRequest(tx, r.ID, "privacy_request.create", map[string]any{"kind": r.Kind, "law": r.Law, "leads": len(rows)}); err != nil {
+		if err := s.logRequest(tx, r.ID, "privacy_request.create",
+			map[string]any{"kind": r.Kind, "law": r.Law, "leads": len(rows)}); err != nil {
 			return err
 		}
 		if n.Identity == (Identity{}) {

@@ -142,7 +142,8 @@ func TestErasureRequest(t *testing.T) {
 		check models.IdentityCheck
 		note  string
 	}{"invalid identity": {"telepathy", ""}, "invalid note": {models.IdentityOther, " "}, "<nil>": {models.IdentityCall, ""}} {
-		if err := r.Requests.CheckIdentity(ctx, created.ID, requests.Identity{Check: c.check, Note: c.note}); leadkit.Rejection(err) != want {
+		if err := r.Requests.CheckIdentity(ctx, created.ID,
+			requests.Identity{Check: c.check, Note: c.note}); leadkit.Rejection(err) != want {
 			t.Errorf("identity %s: got %s, want %s", c.check, leadkit.Rejection(err), want)
 		}
 	}
@@ -155,7 +156,8 @@ func TestErasureRequest(t *testing.T) {
 	if err := r.Requests.Erase(ctx, created.ID); err != nil {
 		t.Fatal(err)
 	}
-	if outcome, found := r.State(t, created.ID); outcome != "erased" || found.Leads != 2 || found.Erased != 2 || found.Partners != 1 {
+	if outcome, found := r.State(t, created.ID); outcome != "erased" || found.Leads != 2 || found.Erased != 2 ||
+		found.Partners != 1 {
 		t.Errorf("got %s %+v", outcome, found)
 	}
 	receipt, erased, err := r.Erasures.ReceiptOf(ctx, first)
@@ -177,7 +179,8 @@ func TestErasureRequest(t *testing.T) {
 		}
 	}
 	notices, err := r.Requests.Notices(ctx, created.ID)
-	if err != nil || len(notices) != 1 || notices[0].Leads != 2 || notices[0].NotifiedBy != "fay@example.com" || !notices[0].NotifiedAt.Equal(r.Time.Now()) {
+	if err != nil || len(notices) != 1 || notices[0].Leads != 2 || notices[0].NotifiedBy != "fay@example.com" ||
+		!notices[0].NotifiedAt.Equal(r.Time.Now()) {
 		t.Errorf("got notices %+v, %v", notices, err)
 	}
 	if n := r.AuditEvents(t, "privacy_request.notify", "done"); n != 1 {
@@ -326,12 +329,14 @@ func TestAccessRequest(t *testing.T) {
 	if err := json.Unmarshal(files["data.json"], &data); err != nil {
 		t.Fatal(err)
 	}
-	if data.Request != requests.ID(request) || len(data.Leads) != 2 || data.AutomatedDecisions == "" || !strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
+	if data.Request != requests.ID(request) || len(data.Leads) != 2 || data.AutomatedDecisions == "" ||
+		!strings.HasPrefix(data.Retention, "Contact data is stored until it is erased") {
 		t.Fatalf("got %+v", data)
 	}
 	var rights, want []string // all kinds of requests that staff can answer, other than for this export
 	for _, right := range data.Rights {
-		if rights = append(rights, right.Kind); right.Text == "" || !strings.Contains(string(files["data.html"]), `data-right="`+right.Kind+`">`) {
+		if rights = append(rights, right.Kind); right.Text == "" ||
+			!strings.Contains(string(files["data.html"]), `data-right="`+right.Kind+`">`) {
 			t.Errorf("the right to %s has no text, or is missing on the page", right.Kind)
 		}
 	}
@@ -346,7 +351,8 @@ func TestAccessRequest(t *testing.T) {
 		t.Errorf("got rights %v, want %v", rights, want)
 	}
 	slices.SortFunc(data.Leads, func(a, b leadInExport) int { return cmp.Compare(len(a.Postcode), len(b.Postcode)) })
-	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" || gone.Reference != "" || gone.SubID != "" {
+	if gone := data.Leads[0]; gone.ErasedAt == nil || gone.Contact != nil || gone.Postcode != "" || gone.Reference != "" ||
+		gone.SubID != "" {
 		t.Errorf("the erased lead: got %+v", gone)
 	}
 	got := data.Leads[1]
@@ -529,7 +535,8 @@ func TestExportBesideErasure(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, passphrase := range passphrases {
-			if files, err := leadkit.Extract(t, text, passphrase); err == nil && strings.Contains(string(files["data.json"]), "1 High Street") {
+			if files, err := leadkit.Extract(t, text, passphrase); err == nil &&
+				strings.Contains(string(files["data.json"]), "1 High Street") {
 				t.Errorf("the export contains erased data: %s", files["data.json"])
 			}
 		}
@@ -747,7 +754,8 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		due, err := r.Requests.CountDue(ctx)
-		if _, found := r.State(t, request); err != nil || due.ToNotify != want || found.ToNotify != want || found.Open() != (want > 0) {
+		if _, found := r.State(t, request); err != nil || due.ToNotify != want || found.ToNotify != want ||
+			found.Open() != (want > 0) {
 			t.Errorf("got %+v and %+v, %v, want %d partners to notify", due, found, err, want)
 		}
 	}
@@ -763,7 +771,8 @@ func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 		first, err := r.Requests.Open(ctx, uuid.Nil, 3)
 		second, err2 := r.Requests.ToNotify(ctx, uuid.Nil, 3)
 		third, err3 := r.Requests.Closed(ctx, uuid.Nil, 3)
-		if err := errors.Join(err, err2, err3); err != nil || len(first) != open || len(second) != open || len(third) != closed {
+		if err := errors.Join(err, err2, err3); err != nil || len(first) != open || len(second) != open ||
+			len(third) != closed {
 			t.Errorf("got %d, %d and %d requests, %v, want %d, %d and %d", len(first), len(second), len(third), err, open, open,
 				closed)
 		}

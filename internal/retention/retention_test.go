@@ -51,7 +51,8 @@ func TestRetentionByCountryAndCategory(t *testing.T) {
 		texts = append(texts, string(text))
 	}
 	for i, kept := range []bool{false, true, false, false} {
-		if !strings.Contains(texts[i], `"by":"retention","reason":"retention"`) || strings.Contains(texts[i], "keeps_consent") != kept {
+		if !strings.Contains(texts[i], `"by":"retention","reason":"retention"`) ||
+			strings.Contains(texts[i], "keeps_consent") != kept {
 			t.Errorf("entry %d: got %s, want keeps_consent %t", i+1, texts[i], kept)
 		}
 	}
@@ -59,7 +60,8 @@ func TestRetentionByCountryAndCategory(t *testing.T) {
 		t.Errorf("got %d audit events, want one for each run that erased something", n)
 	}
 	receipt, found, err := r.Erasures.ReceiptOf(t.Context(), british)
-	if err != nil || !found || receipt.Reason != models.EraseForRetention || receipt.KeepsConsent || erasure.ReasonLabel(receipt.Reason) == "" {
+	if err != nil || !found || receipt.Reason != models.EraseForRetention || receipt.KeepsConsent ||
+		erasure.ReasonLabel(receipt.Reason) == "" {
 		t.Errorf("got receipt %+v, %v", receipt, err)
 	}
 }
@@ -86,13 +88,15 @@ func TestEraseAfterRetention(t *testing.T) {
 		t.Errorf("second erasure: got %v", err)
 	}
 	r.Expect(t, "after the request", map[uuid.UUID]string{lead: "", other: "consent"})
-	if receipt, _, err := r.Erasures.ReceiptOf(t.Context(), lead); err != nil || receipt.KeepsConsent || receipt.Reason != models.EraseForRequest {
+	if receipt, _, err := r.Erasures.ReceiptOf(t.Context(), lead); err != nil || receipt.KeepsConsent ||
+		receipt.Reason != models.EraseForRequest {
 		t.Errorf("got receipt %+v, %v", receipt, err)
 	}
 	if all, err := r.Erasures.Receipts(t.Context(), 0, 10); err != nil || len(all) != 3 {
 		t.Errorf("got %d erasures, %v", len(all), err)
 	}
-	if _, err := r.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: other, Reason: models.EraseForRetention}); leadkit.Rejection(err) != "invalid reason" {
+	if _, err := r.Erasures.Erase(t.Context(), scope.System,
+		erasure.NewErasure{Lead: other, Reason: models.EraseForRetention}); leadkit.Rejection(err) != "invalid reason" {
 		t.Errorf("staff chose the reason: got %s", leadkit.Rejection(err))
 	}
 }
@@ -320,7 +324,8 @@ func TestRetentionSkipsSandboxLeads(t *testing.T) {
 	r.PassDays(t, 3)
 	leadkit.RunRetention(t, s.Retention, nil)
 	r.Expect(t, "3 days", map[uuid.UUID]string{lead: "contact consent"})
-	if _, err := s.Erasures.PlaceHold(t.Context(), scope.System, erasure.NewHold{Lead: lead, Reason: "case 1"}); leadkit.Rejection(err) != "conflict sandbox_lead" {
+	if _, err := s.Erasures.PlaceHold(t.Context(), scope.System,
+		erasure.NewHold{Lead: lead, Reason: "case 1"}); leadkit.Rejection(err) != "conflict sandbox_lead" {
 		t.Errorf("hold: got %s", leadkit.Rejection(err))
 	}
 }

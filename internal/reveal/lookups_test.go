@@ -37,10 +37,12 @@ func TestLookupsPerDay(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(results)
-	if done, _ := slices.BinarySearch(results, "too_many lookups_per_day"); done != limit || results[len(results)-1] != results[done] {
+	if done, _ := slices.BinarySearch(results, "too_many lookups_per_day"); done != limit ||
+		results[len(results)-1] != results[done] {
 		t.Errorf("got %v", results)
 	}
-	if w, rejected := r.AuditEvents(t, "lead.find_warning", "done"), r.AuditEvents(t, "lead.find", "rejected"); w != 1 || rejected == 0 {
+	if w, rejected := r.AuditEvents(t, "lead.find_warning", "done"), r.AuditEvents(t, "lead.find", "rejected"); w != 1 ||
+		rejected == 0 {
 		t.Errorf("got %d warnings and %d rejections, want 1 and at least one", w, rejected)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'lookups')::int FROM audit_events WHERE action = 'lead.find_warning'`); n != 4 {

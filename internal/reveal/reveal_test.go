@@ -37,7 +37,8 @@ func TestReveal(t *testing.T) {
 		}
 	}
 	all, err := r.Reveals.RevealsOf(t.Context(), scope.System, lead)
-	if err != nil || len(all) != 6 || *all[0].StaffID != r.User.Staff || all[0].Actor != "fay@example.com" || all[0].Note != "rt_1 of Ann Example" {
+	if err != nil || len(all) != 6 || *all[0].StaffID != r.User.Staff || all[0].Actor != "fay@example.com" ||
+		all[0].Note != "rt_1 of Ann Example" {
 		t.Errorf("got %+v, %v", all, err)
 	}
 	if n := r.AuditEvents(t, "lead.reveal", "done"); n != 6 {
@@ -189,7 +190,8 @@ func TestRevealsPerDay(t *testing.T) {
 	if done != leadkit.RevealsPerDay || rejected != leadkit.RevealsPerDay || r.CountReveals(t) != leadkit.RevealsPerDay {
 		t.Errorf("got %d reveals and %d rejections, and %d are recorded", done, rejected, r.CountReveals(t))
 	}
-	if n, w := r.AuditEvents(t, "lead.reveal", "rejected"), r.AuditEvents(t, "lead.reveal_warning", "done"); n != leadkit.RevealsPerDay || w != 1 {
+	if n, w := r.AuditEvents(t, "lead.reveal", "rejected"), r.AuditEvents(t, "lead.reveal_warning",
+		"done"); n != leadkit.RevealsPerDay || w != 1 {
 		t.Errorf("the audit log has %d rejections and %d warnings, want %d and 1", n, w, leadkit.RevealsPerDay)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'reveals')::int FROM audit_events WHERE action = 'lead.reveal_warning'`); n != 4 {

@@ -93,7 +93,8 @@ func (s *Service) FinishSecondFactor(
 		return "", nil, err
 	}
 	err = s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
-		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen && len(p.TOTPSealed) > 0 {
+		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen &&
+			len(p.TOTPSealed) > 0 {
 			return errEnrolled
 		}
 		columns := map[string]any{

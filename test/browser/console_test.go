@@ -470,7 +470,8 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	p.Type(`.filters input[name="q"]`, "finance")
 	p.Submit(`form.filters button[type="submit"]`)
 	at("/staff?q=finance&role=&status=")
-	if text := p.Text("#list"); !strings.Contains(text, "finance@example.com") || strings.Contains(text, "auditor@example.com") {
+	if text := p.Text("#list"); !strings.Contains(text, "finance@example.com") ||
+		strings.Contains(text, "auditor@example.com") {
 		t.Error(text)
 	}
 	p.Open(h.URL + "/staff/invite")

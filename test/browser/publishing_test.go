@@ -27,7 +27,8 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 		t.Fatal(err)
 	}
 	same, sent := h.AddDraft(t, "Nothing yet"), h.AddDraft(t, "Autumn", admintest.PlumbersIn("FR", money.EUR, 5000))
-	if _, err := h.PricingManagerPrices().Publish(t.Context(), sent.ID, 2, "As agreed with finance", h.Time.Now().Add(50*time.Hour)); err != nil {
+	if _, err := h.PricingManagerPrices().Publish(t.Context(), sent.ID, 2, "As agreed with finance",
+		h.Time.Now().Add(50*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	p := chromium.Page(t, browser.Emulation{})

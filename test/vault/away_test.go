@@ -127,7 +127,8 @@ func TestPersonalDataWithoutVault(t *testing.T) {
 			expectKeys(t, "export", c.submit(t, request+"/export", url.Values{}))
 			expectKeys(t, "evidence with contact data", c.submit(t, evidence, url.Values{"contact": {"yes"}}))
 			c.Get(t, request).Expect(t, "the request", http.StatusOK, `data-state="open"`, `data-leads="3"`)
-			if files, packs := c.count(t, "files", "true"), c.count(t, "audit_events", "action = 'lead.evidence'"); files != 0 || packs != 0 {
+			if files, packs := c.count(t, "files", "true"), c.count(t, "audit_events", "action = 'lead.evidence'"); files != 0 ||
+				packs != 0 {
 				t.Errorf("%d files and %d packs were stored, want none", files, packs)
 			}
 			if n := c.count(t, "lead_reveals", "true"); n != 2 {
@@ -150,7 +151,8 @@ func TestPersonalDataWithoutVault(t *testing.T) {
 			c.submit(t, request+"/export", url.Values{}).Expect(t, "export", http.StatusOK, request+`/export.zip`)
 			c.Get(t, request+"/export.zip").Expect(t, "the download", http.StatusOK)
 			c.Get(t, request).Expect(t, "the request", http.StatusOK, `data-state="exported"`)
-			if pack := c.submit(t, evidence, url.Values{"contact": {"yes"}}); pack.Status != http.StatusOK || !strings.Contains(pack.Body, node.PersonEmail) {
+			if pack := c.submit(t, evidence, url.Values{"contact": {"yes"}}); pack.Status != http.StatusOK ||
+				!strings.Contains(pack.Body, node.PersonEmail) {
 				t.Errorf("evidence with contact data: got %d: %s", pack.Status, pack.Text())
 			}
 			if files := c.count(t, "files", "complete"); files != 1 {

@@ -47,7 +47,8 @@ func TestPartnerFacingNodeCannotDecrypt(t *testing.T) {
 	}
 	testkit.Eventually(t, node.Patience, "the console's node is ready", isReady(t, console))
 
-	if value, err := revealEmail(t, partnerFacing, lead); value != "" || apperr.As(err) == nil || apperr.As(err).Code != apperr.Unavailable {
+	if value, err := revealEmail(t, partnerFacing, lead); value != "" || apperr.As(err) == nil ||
+		apperr.As(err).Code != apperr.Unavailable {
 		t.Errorf("the partner-facing node: got %q, %v, want an Unavailable error", value, err)
 	}
 	if value, err := revealEmail(t, console, lead); err != nil || !strings.Contains(value, "@") {
@@ -60,7 +61,8 @@ func TestPartnerFacingNodeCannotDecrypt(t *testing.T) {
 		"decrypt/": {"ciphertext": string(wrapped)}, "rewrap/": {"ciphertext": string(wrapped)},
 		"datakey/plaintext/": nil, "export/encryption-key/": nil, "backup/": nil,
 	} {
-		if answer, err := identity.Logical().WriteWithContext(t.Context(), devvault.Mount+"/"+path+devvault.Key, data); err == nil {
+		if answer, err := identity.Logical().WriteWithContext(t.Context(), devvault.Mount+"/"+path+devvault.Key,
+			data); err == nil {
 			t.Errorf("the partner-facing node may use %s: %v", path, answer != nil)
 		}
 	}

@@ -74,7 +74,8 @@ func (k Kit) Expect(t *testing.T, when string, want map[uuid.UUID]string) {
 	if _, err := k.Erasures.Verify(t.Context()); err != nil {
 		t.Errorf("%s: verify: %v", when, err)
 	}
-	if incomplete, err := k.Leads.Incomplete(t.Context(), testkit.StartTime().Add(-time.Hour), k.Time.Now().Add(time.Hour)); err != nil || len(incomplete) != 0 {
+	if incomplete, err := k.Leads.Incomplete(t.Context(), testkit.StartTime().Add(-time.Hour),
+		k.Time.Now().Add(time.Hour)); err != nil || len(incomplete) != 0 {
 		t.Errorf("%s: got incomplete leads %v, %v", when, incomplete, err)
 	}
 }

@@ -66,7 +66,8 @@ func Verify(content []byte, keys []PublicKey) (v Verified, err error) {
 	if !key.Revoked.IsZero() && m.CreatedAt.After(key.Revoked) {
 		return v, ErrRevoked
 	}
-	if m.CreatedAt.Before(key.From.Add(-keyTolerance)) || !key.Until.IsZero() && m.CreatedAt.After(key.Until.Add(keyTolerance)) {
+	if m.CreatedAt.Before(key.From.Add(-keyTolerance)) || !key.Until.IsZero() &&
+		m.CreatedAt.After(key.Until.Add(keyTolerance)) {
 		return v, ErrKeyTime
 	}
 	for _, name := range []string{documentFile, pageFile} {

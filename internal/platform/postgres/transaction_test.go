@@ -150,7 +150,8 @@ func TestLastStep(t *testing.T) {
 	if n := testkit.Value[int](t, d, `SELECT n FROM counters WHERE id = 1`); err == nil || n != 0 {
 		t.Errorf("a last step fails: got error %v and counter %d, want a rollback", err, n)
 	}
-	if _, err := postgres.LastStepOf(d.Gorm.WithContext(t.Context()), func() *countedStep { return &countedStep{1, &steps} }); err == nil {
+	if _, err := postgres.LastStepOf(d.Gorm.WithContext(t.Context()),
+		func() *countedStep { return &countedStep{1, &steps} }); err == nil {
 		t.Error("a last step outside a transaction is accepted")
 	}
 }

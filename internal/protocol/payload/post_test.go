@@ -333,7 +333,8 @@ func checkFuzzed(t *testing.T, body []byte, post Post) {
 		completed := post
 		completed.Complete(country, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 		c := completed.Contact
-		if c.PhoneE164 != "" && !isE164(c.PhoneE164) || c.PhoneFlagged() == (c.PhoneE164 != "" || c.Phone == "") || c.Phone != post.Contact.Phone {
+		if c.PhoneE164 != "" && !isE164(c.PhoneE164) || c.PhoneFlagged() == (c.PhoneE164 != "" || c.Phone == "") ||
+			c.Phone != post.Contact.Phone {
 			t.Fatalf("completed as %+v", c)
 		}
 		for _, w := range completed.Warnings {
