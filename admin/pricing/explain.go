@@ -166,9 +166,12 @@ func (h *Handlers) explainHistory(k *web.Request, v *view.ExplainView, lead rate
 	if err != nil {
 		return err
 	}
-	v.HistoryPager.Count = fmt.Sprintf("Covers versions %d to %d", history.Oldest, history.Newest)
-	if history.Oldest == history.Newest {
-		v.HistoryPager.Count = "Covers " + strings.ToLower(web.VersionName(history.Oldest))
+	switch {
+	case len(history.Changes) == 0:
+	case history.Oldest == history.Newest:
+		v.HistoryPager.Count = fmt.Sprintf("Covers version %d", history.Newest)
+	default:
+		v.HistoryPager.Count = fmt.Sprintf("Covers versions %d to %d", history.Oldest, history.Newest)
 	}
 	if before > 0 {
 		newer, err := h.newerVersions(k, int(before), ratecard.HistoryVersions)

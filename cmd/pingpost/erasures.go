@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 )
@@ -27,7 +27,7 @@ func erasuresList() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	before := c.Flags().Int64("before", 0, "list only leads whose entry in the journal is before `ENTRY`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			all, err := s.Erasures.Receipts(c.Context(), *before, erasuresListed)
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ func erasuresVerify() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			v, err := s.Erasures.Verify(c.Context())
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ erasures and asks for confirmation. It also asks whether leads under a legal hol
 	flags, asJSON, yes := newDBFlags(c), jsonFlag(c), yesFlag(c)
 	eraseHeld := c.Flags().Bool("erase-held", false, "also erase the leads that are under a legal hold in this database")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			plan, err := s.Erasures.PlanReplay(c.Context())
 			if err != nil {
 				return err

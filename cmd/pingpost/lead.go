@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/choice"
 	"github.com/pingpost/pingpost/internal/base/clock"
@@ -171,7 +172,7 @@ func leadReveal() *cobra.Command {
 		if *field == "" || *reason == "" {
 			return usageError{errors.New("--field and --reason are required")}
 		}
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			value, err := s.Reveals.Reveal(c.Context(), scope.System, reveal.NewReveal{
 				Lead: lead, Field: models.ContactField(*field), Reason: models.RevealReason(*reason), Note: *note,
 			})
@@ -310,7 +311,7 @@ func noLead(err error) error {
 
 // privacy opens the database and the keys for decrypting leads, and passes the services that use them to the
 // given function.
-func (r *dbFlags) privacy(ctx context.Context, use func(app.Privacy) error) error {
+func (r *dbFlags) privacy(ctx context.Context, use func(privacy.Services) error) error {
 	return r.leadData(ctx, func(d leadData) error { return use(d.privacy) })
 }
 
@@ -320,7 +321,7 @@ type leadData struct {
 	db       *postgres.DB
 	platform *keyring.Keys
 	clock    clock.System
-	privacy  app.Privacy
+	privacy  privacy.Services
 }
 
 // leadData opens the database and the keys for reading, and passes them to the given function. It also

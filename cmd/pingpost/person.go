@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/requests"
@@ -75,7 +75,7 @@ func personFind() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			found, err := s.Reveals.FindPerson(c.Context(), person)
 			if err != nil {
 				return err
@@ -162,7 +162,7 @@ func (f *requestFlags) run(
 	if err != nil {
 		return err
 	}
-	return flags.privacy(c.Context(), func(s app.Privacy) error {
+	return flags.privacy(c.Context(), func(s privacy.Services) error {
 		confirmed := 0
 		if f.yes != nil {
 			var err error

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 )
@@ -79,7 +79,7 @@ data. The command changes nothing. A lead under a legal hold is counted, but not
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			p, err := s.Retention.Plan(c.Context(), 0)
 			if err != nil {
 				return err
@@ -115,7 +115,7 @@ because a running node puts its own longer periods into effect again.`,
 	}
 	flags, asJSON, yes := newDBFlags(c), jsonFlag(c), yesFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.privacy(c.Context(), func(s app.Privacy) error {
+		return flags.privacy(c.Context(), func(s privacy.Services) error {
 			p, err := s.Retention.Plan(c.Context(), 0)
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	retentionpages "github.com/pingpost/pingpost/admin/retention"
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/api/docs"
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/evidence"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -85,7 +86,7 @@ type App struct {
 	files        *blobstore.Store
 	payouts      *payouts.Service
 	reconcile    *reconcile.Service
-	privacy      Privacy
+	privacy      privacy.Services
 	erasures     *erasures
 	evidence     *evidence.Service
 	registry     *prometheus.Registry

@@ -116,49 +116,48 @@ func TestLastLeadsOfDisclosureAreErasedAtOnce(t *testing.T) {
 	}
 }
 
-// A lead is erased while a post uses the same text but is not committed yet.
-func TestErasureWaitsForPostWithSameDisclosure(t *testing.T) {
-	t.Parallel()
-	r := rig{leadkit.New(t)}
-	lead, send := r.agreed(t, 1, "I agree"), r.NewPost(t, "I agree", `"contact":{"email":"person2@example.com"}`)
-	resume := r.PauseAfter(t, `INSERT ON lead_events`)
+// waitFor pauses the first function after a change, starts the second, and lets the first continue when the second
+// waits for it.
+func (r rig) waitFor(t *testing.T, change string, first, second func()) {
+	t.Helper()
+	resume := r.PauseAfter(t, change)
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if _, err := send(); err != nil {
-			t.Errorf("post: %v", err)
-		}
-	})
+	wg.Go(first)
 	r.AwaitWaiting(t, 1)
-	wg.Go(func() { r.eraseAtOnce(t, []uuid.UUID{lead}) })
+	wg.Go(second)
 	r.AwaitWaiting(t, 2)
 	resume()
 	wg.Wait()
-	r.checkDisclosures(t)
-	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures`); n != 1 {
-		t.Errorf("got %d texts, want 1", n)
-	}
 }
 
-// A post uses a text that is being deleted with the last lead that used it.
-func TestPostWaitsForErasureWithSameDisclosure(t *testing.T) {
+// A lead is erased while a post uses the same text but is not committed yet, or a post uses a text that is being
+// deleted with the last lead that used it.
+func TestErasureBesidePostWithSameDisclosure(t *testing.T) {
 	t.Parallel()
-	r := rig{leadkit.New(t)}
-	lead, send := r.agreed(t, 1, "I agree"), r.NewPost(t, "I agree", `"contact":{"email":"person2@example.com"}`)
-	resume := r.PauseAfter(t, `DELETE ON disclosures`)
-	var wg sync.WaitGroup
-	wg.Go(func() { r.eraseAtOnce(t, []uuid.UUID{lead}) })
-	r.AwaitWaiting(t, 1)
-	wg.Go(func() {
-		if _, err := send(); err != nil {
-			t.Errorf("post: %v", err)
-		}
-	})
-	r.AwaitWaiting(t, 2)
-	resume()
-	wg.Wait()
-	r.checkDisclosures(t)
-	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures`); n != 1 {
-		t.Errorf("got %d texts, want 1", n)
+	for name, paused := range map[string]string{
+		"the post is first":    `INSERT ON lead_events`,
+		"the erasure is first": `DELETE ON disclosures`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rig{leadkit.New(t)}
+			lead, send := r.agreed(t, 1, "I agree"), r.NewPost(t, "I agree", `"contact":{"email":"person2@example.com"}`)
+			post := func() {
+				if _, err := send(); err != nil {
+					t.Errorf("post: %v", err)
+				}
+			}
+			erase := func() { r.eraseAtOnce(t, []uuid.UUID{lead}) }
+			if name == "the post is first" {
+				r.waitFor(t, paused, post, erase)
+			} else {
+				r.waitFor(t, paused, erase, post)
+			}
+			r.checkDisclosures(t)
+			if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures`); n != 1 {
+				t.Errorf("got %d texts, want 1", n)
+			}
+		})
 	}
 }
 
@@ -175,18 +174,11 @@ func TestLastSandboxLeadOfDisclosure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	resume := r.PauseAfter(t, `DELETE ON disclosures`)
-	var wg sync.WaitGroup
-	wg.Go(func() { r.eraseAtOnce(t, []uuid.UUID{lead}) })
-	r.AwaitWaiting(t, 1)
-	wg.Go(func() {
+	r.waitFor(t, `DELETE ON disclosures`, func() { r.eraseAtOnce(t, []uuid.UUID{lead}) }, func() {
 		if n, err := r.Leads.DeleteSandbox(context.Background(), r.Time.Now().Add(time.Hour)); n != 1 || err != nil {
 			t.Errorf("deleted %d sandbox leads: %v", n, err)
 		}
 	})
-	r.AwaitWaiting(t, 2)
-	resume()
-	wg.Wait()
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM disclosures`); n != 0 {
 		t.Errorf("got %d texts, want 0", n)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -180,12 +181,12 @@ func TestLegalHoldsSurvivePlatformKeyRotation(t *testing.T) {
 		"GB", "b@example.com")
 	leadkit.PlaceHold(t, before.Erasures, held, true)
 
-	with := func(keys *keyring.Keys) leadkit.Services {
+	with := func(keys *keyring.Keys) privacy.Services {
 		return leadkit.NewServices(r.DB.DB, r.Wrappers, keys, r.Journal, r.Time, leadkit.Settings{RevealsPerDay: leadkit.RevealsPerDay}).By(r.User)
 	}
 	rotated := testkit.PlatformKeys(t, 2, 1)
 	after := with(rotated)
-	erase := func(s leadkit.Services, lead uuid.UUID) string {
+	erase := func(s privacy.Services, lead uuid.UUID) string {
 		t.Helper()
 		_, err := s.Erasures.Erase(t.Context(), scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal})
 		return leadkit.Rejection(err)
@@ -215,7 +216,7 @@ func TestLegalHoldsSurvivePlatformKeyRotation(t *testing.T) {
 	}
 	only := with(testkit.PlatformKeys(t, 2))
 	for _, lead := range []uuid.UUID{held, person, second} {
-		for _, s := range []leadkit.Services{after, only} {
+		for _, s := range []privacy.Services{after, only} {
 			if got := erase(s, lead); got != "conflict legal_hold" {
 				t.Errorf("after the reseal: got %s", got)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
@@ -26,7 +27,7 @@ import (
 )
 
 // node returns a service on a database, with the given platform keys.
-func (r rig) node(t *testing.T, d *testkit.Database, s leadkit.Settings, keys ...byte) leadkit.Services {
+func (r rig) node(t *testing.T, d *testkit.Database, s leadkit.Settings, keys ...byte) privacy.Services {
 	t.Helper()
 	return leadkit.NewServices(d.DB, r.Wrappers, testkit.PlatformKeys(t, keys...), r.Journal, r.Time, s).By(r.User)
 }
@@ -102,14 +103,14 @@ func TestReplayFollowsChangesOfKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored := r.BackUpAndRestore(t)
-	erase := func(s leadkit.Services, lead uuid.UUID) {
+	erase := func(s privacy.Services, lead uuid.UUID) {
 		t.Helper()
 		if _, err := s.Erasures.Erase(t.Context(), scope.System,
 			erasure.NewErasure{Lead: lead, Reason: models.EraseForLegal}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	change := func(want bool, keys ...byte) leadkit.Services {
+	change := func(want bool, keys ...byte) privacy.Services {
 		t.Helper()
 		s := r.node(t, r.DB, leadkit.Settings{}, keys...)
 		if changed, err := s.Erasures.ChangeJournalKey(t.Context()); err != nil || changed != want {

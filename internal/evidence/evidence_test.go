@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/base/id"
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type rig struct {
 	*testkit.Platform
 	*evidence.Service
-	services leadkit.Services
+	services privacy.Services
 	user     audit.Actor
 	journal  string
 }
@@ -76,7 +77,7 @@ func newRigWithoutKey(t *testing.T) rig {
 }
 
 // servicesWith returns the services that read and erase personal data, with the given retention periods.
-func (r rig) servicesWith(periods retention.Periods) leadkit.Services {
+func (r rig) servicesWith(periods retention.Periods) privacy.Services {
 	erasures := journal.Folder(r.journal)
 	return leadkit.NewServices(r.DB.DB, r.Wrappers, r.Platform.Keys, erasures, r.Time, leadkit.Settings{
 		RevealsPerDay: 50, Retention: periods,

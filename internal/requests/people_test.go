@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
@@ -397,7 +398,7 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 	approval := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
 		leadkit.Settings{RevealsPerDay: 100, RequireApproval: true})
 	for name, c := range map[string]struct {
-		service leadkit.Services
+		service privacy.Services
 		kind    models.PrivacyRequestKind
 		want    string
 	}{
@@ -406,7 +407,7 @@ func TestAddLeadsClearsIdentityCheck(t *testing.T) {
 		"an erasure":                       {approval, models.RequestErasure, "forbidden same_person"},
 	} {
 		first, second := c.service.By(fay), c.service.By(ben)
-		fulfil := func(s leadkit.Services, request uuid.UUID) error {
+		fulfil := func(s privacy.Services, request uuid.UUID) error {
 			if c.kind == models.RequestErasure {
 				return s.Requests.Erase(ctx, request)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
@@ -564,7 +565,7 @@ func TestSecondUser(t *testing.T) {
 		t.Errorf("erased by the same user: got %v", err)
 	}
 	// The person who runs the command could also be any user.
-	for name, s := range map[string]leadkit.Services{"the command line": operator, "a user": ben} {
+	for name, s := range map[string]privacy.Services{"the command line": operator, "a user": ben} {
 		if _, err := s.Requests.Export(ctx, theirs); leadkit.Rejection(err) != "forbidden identity_by_command" {
 			t.Errorf("%s exports after an identity check by a command: got %v", name, err)
 		}
@@ -573,7 +574,7 @@ func TestSecondUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	lead := r.Deliver(t, leadkit.Contact)
-	for name, s := range map[string]leadkit.Services{"a user": ben, "the command line": operator} {
+	for name, s := range map[string]privacy.Services{"a user": ben, "the command line": operator} {
 		if _, err := s.Erasures.Erase(ctx, scope.System, erasure.NewErasure{Lead: lead, Reason: models.EraseForRequest}); leadkit.Rejection(err) != "forbidden needs_request" {
 			t.Errorf("%s erases a lead without a request: got %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -23,8 +24,8 @@ func TestLookupsPerDay(t *testing.T) {
 	const limit = 5
 	s := leadkit.NewServices(r.DB.DB, r.Wrappers, r.Keys, r.Journal, r.Time, leadkit.Settings{LookupsPerDay: limit})
 	ann := leads.Person{Email: "ann.example@example.com"}
-	find := func(s leadkit.Services) error { _, err := s.Reveals.FindPerson(ctx, ann); return err }
-	create := func(s leadkit.Services) error {
+	find := func(s privacy.Services) error { _, err := s.Reveals.FindPerson(ctx, ann); return err }
+	create := func(s privacy.Services) error {
 		_, err := s.Requests.Create(ctx, requests.NewRequest{Kind: models.RequestAccess, ReceivedOn: r.Day(0), Person: ann})
 		return err
 	}
@@ -32,7 +33,7 @@ func TestLookupsPerDay(t *testing.T) {
 	results := make([]string, 4*limit)
 	for i := range results {
 		all.Go(func() {
-			results[i] = leadkit.Rejection([]func(leadkit.Services) error{find, create}[i%2](s.By(r.User)))
+			results[i] = leadkit.Rejection([]func(privacy.Services) error{find, create}[i%2](s.By(r.User)))
 		})
 	}
 	all.Wait()

@@ -22,7 +22,7 @@ type HomeView struct {
 	By, Note string
 	Drafts   []DraftRow
 	NewURL   string  // empty if the user may not create drafts
-	RollBack ui.Link // to the previous version; empty if there is none or the user may not publish
+	RollBack ui.Link // to the previous version; may be empty
 	Filter   GridFilter
 	Grid     PriceGrid
 	CSV      ui.Download

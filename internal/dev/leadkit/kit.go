@@ -7,14 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/base/clock"
-	"github.com/pingpost/pingpost/internal/consents"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
@@ -25,16 +24,6 @@ import (
 	"github.com/pingpost/pingpost/internal/reveal"
 	"github.com/pingpost/pingpost/models"
 )
-
-// Services contains the services that read and erase consumers' personal data.
-type Services struct {
-	Erasures  *erasure.Service
-	Reveals   *reveal.Service
-	Retention *retention.Service
-	Consents  *consents.Service
-	Notes     *notes.Service
-	Requests  *requests.Service
-}
 
 // Settings contains the settings of the services that tests change.
 type Settings struct {
@@ -48,37 +37,19 @@ type Settings struct {
 // NewServices returns the services of a node.
 func NewServices(
 	db *postgres.DB, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store, c clock.Clock, s Settings,
-) Services {
-	erasures := erasure.NewService(db, keys, platform, j, c, erasure.Settings{
-		RequireApproval: s.RequireApproval, JournalFingerprint: s.JournalFingerprint,
+) privacy.Services {
+	return privacy.NewServices(db, keys, platform, j, c, privacy.Settings{
+		Erasures:  erasure.Settings{RequireApproval: s.RequireApproval, JournalFingerprint: s.JournalFingerprint},
+		Reveals:   reveal.Limits{RevealsPerDay: s.RevealsPerDay, LookupsPerDay: s.LookupsPerDay},
+		Retention: s.Retention,
+		Requests:  requests.Settings{RequireApproval: s.RequireApproval, RequestDays: s.RequestDays},
 	})
-	reveals := reveal.NewService(db, keys, platform, erasures, c, reveal.Limits{
-		RevealsPerDay: s.RevealsPerDay, LookupsPerDay: s.LookupsPerDay,
-	})
-	return Services{
-		Erasures:  erasures,
-		Reveals:   reveals,
-		Retention: retention.NewService(db, erasures, c, s.Retention),
-		Consents:  consents.NewService(db, erasures, c),
-		Notes:     notes.NewService(db, erasures, reveals, c),
-		Requests: requests.NewService(db, keys, platform, erasures, reveals, c, requests.Settings{
-			RequireApproval: s.RequireApproval, RequestDays: s.RequestDays,
-		}),
-	}
-}
-
-// By returns the services that act on behalf of the given actor.
-func (s Services) By(actor audit.Actor) Services {
-	return Services{
-		Erasures: s.Erasures.By(actor), Reveals: s.Reveals.By(actor), Retention: s.Retention.By(actor),
-		Consents: s.Consents.By(actor), Notes: s.Notes.By(actor), Requests: s.Requests.By(actor),
-	}
 }
 
 // Kit is a platform with a user, and the services that act on behalf of this user.
 type Kit struct {
 	*testkit.Platform
-	Services
+	privacy.Services
 	User    audit.Actor
 	Journal *Journal
 	Folder  string // of the journal
@@ -98,7 +69,7 @@ func New(t *testing.T) Kit {
 }
 
 // Node returns the services of another node, which uses the journal j.
-func (k Kit) Node(j journal.Store) Services {
+func (k Kit) Node(j journal.Store) privacy.Services {
 	return NewServices(k.DB.DB, k.Wrappers, k.Keys, j, k.Time, Settings{
 		RevealsPerDay: RevealsPerDay, LookupsPerDay: 100, RequestDays: 365,
 	}).By(k.User)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/retention"
@@ -26,7 +27,7 @@ func Periods(contact, consent int, contactBy, consentBy ByCountry) retention.Per
 }
 
 // Retaining returns the services with the given periods, as a node has them.
-func (k Kit) Retaining(periods retention.Periods) Services {
+func (k Kit) Retaining(periods retention.Periods) privacy.Services {
 	return NewServices(k.DB.DB, k.Wrappers, k.Keys, k.Journal, k.Time,
 		Settings{RevealsPerDay: RevealsPerDay, Retention: periods})
 }
