@@ -65,7 +65,7 @@ func elements(t *testing.T, page string, visit func(name string, attr map[string
 }
 
 func TestDocsPageIsSoundHTML(t *testing.T) {
-	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css", "docs.js")
+	isSoundHTML(t, renderedDocs(t), "./", "openapi.yaml", "api/industries", "docs", "docs.css", "docs.js")
 }
 
 // isSoundHTML checks the HTML of a page. The parameter leaves lists the allowed targets of links to

@@ -67,7 +67,7 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			page, text := pageOf(t, models.SigningRequired, pending, accounts...)
-			isSoundHTML(t, page, "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
+			isSoundHTML(t, page, "../", "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
 			for _, not := range []string{"{origin}", "{partnerSlug}", "{http.", "{limits.", "](#", "<no value>", "x-source", "decision 12", "ZgotmplZ"} {
 				if strings.Contains(text, not) {
 					t.Errorf("the page contains %q", not)
@@ -155,7 +155,7 @@ func TestPartnerPageShowsAgreement(t *testing.T) {
 		Expiring:   []models.SigningSecret{{LastFour: "x9_Q", ExpiresAt: &expires}},
 	}
 	page, text := renderLinked(t, models.SigningRequired, l)
-	isSoundHTML(t, page, "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
+	isSoundHTML(t, page, "../", "../openapi.yaml", "../docs", "../docs.css", "../docs.js", "../api/industries")
 	want := map[string]string{
 		"adjustment": "+5.25% on the platform's prices",
 		"exclusions": "country: DE; industry: roofer, country: FR",

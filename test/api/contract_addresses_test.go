@@ -44,7 +44,7 @@ func addresses(t *testing.T, n *node.Node) {
 		}
 	}
 	for _, path := range []string{
-		"/", "/api", "/api/", "/api/lead", "/api/lead/", "/p", "/p/", "/p//api/lead/ping", "/p/" + n.Required.Slug, "/" + node.Marker,
+		"/api", "/api/", "/api/lead", "/api/lead/", "/p", "/p/", "/p//api/lead/ping", "/p/" + n.Required.Slug, "/" + node.Marker,
 		"/docs/", "/openapi.json",
 		"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars",
 	} {
@@ -115,7 +115,7 @@ func methods(t *testing.T, n *node.Node) {
 			rows = append(rows, s)
 		}
 	}
-	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css", "/docs.js"} {
+	for _, path := range []string{"/", "/api/industries", "/openapi.yaml", "/docs", "/docs.css", "/docs.js"} {
 		rows = append(rows, scenario{
 			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
 			want: rejection(spec.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},

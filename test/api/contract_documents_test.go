@@ -15,6 +15,7 @@ func documents(t *testing.T, n *node.Node) {
 	for _, c := range []struct{ path, contentType, want string }{
 		{"/api/industries", "application/json; charset=utf-8", `{"slug":"plumber","taxonomyTermId":`},
 		{"/openapi.yaml", "application/yaml; charset=utf-8", "openapi: 3.1.0"},
+		{"/", "text/html; charset=utf-8", `<a href="docs">`},
 		{"/docs", "text/html; charset=utf-8", n.Config.HTTP.PublicURL + "/api/lead/ping"},
 		{"/docs.css", "text/css; charset=utf-8", "{"},
 		{"/docs.js", "text/javascript; charset=utf-8", "use strict"},
