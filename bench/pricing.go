@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
@@ -36,7 +39,8 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 		return err
 	}
 	defer db.Close()
-	s, err := ratecard.NewService(db, clock.System{})
+	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
+	s, err := ratecard.NewService(db, queue, clock.System{})
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	if err := fillReplay(ctx, db, d, s, b.plan.ReplayPings); err != nil {
 		return err
 	}
-	replays, err := b.replays(ctx, s)
+	replays, err := b.replays(ctx, s, queue)
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,7 @@ const (
 
 // replays measures how long it takes to price past pings with a draft that multiplies all prices by
 // 1.1.
-func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []float64, err error) {
+func (b *bench) replays(ctx context.Context, s *ratecard.Service, queue *jobs.Queue) (seconds []float64, err error) {
 	s = s.By(audit.Operator)
 	draft, err := s.CreateDraft(ctx, "a little more", 0)
 	if err != nil {
@@ -135,8 +139,8 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 			return nil, err
 		}
 		began := clock.System{}.Now()
-		if did, err := s.ReplayNext(ctx); err != nil || !did {
-			return nil, errors.Join(errors.New("the replay did not complete"), err)
+		if err := queue.RunNow(ctx, audit.Service, models.JobReplay, draft.ID, uuid.Nil); err != nil {
+			return nil, err
 		}
 		took := clock.System{}.Now().Sub(began)
 		if err := b.checkReplay(ctx, s, draft); err != nil {
@@ -150,11 +154,11 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 
 // checkReplay returns an error if the replay missed pings or found no leads.
 func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft models.RateCard) error {
-	r, _, err := s.Replay(ctx, draft.ID)
+	r, _, err := s.LastReplay(ctx, draft.ID)
 	if err != nil {
 		return err
 	}
-	result, err := ratecard.ReadReplay(r)
+	result, err := ratecard.ReadReplay(r.RateCardReplay)
 	if err != nil {
 		return err
 	}

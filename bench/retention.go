@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/bench/benchdata"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/erasure"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -47,7 +49,8 @@ func (b *bench) retention(ctx context.Context) (err error) {
 		return err
 	}
 	erasures := erasure.NewService(db, nil, p.keys, journal.Folder(folder), clock.System{}, erasure.Settings{})
-	s := retention.NewService(db, erasures, clock.System{}, retention.Periods{
+	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
+	s := retention.NewService(db, erasures, queue, clock.System{}, retention.Periods{
 		Contact: retention.Days{Default: retainedDays},
 	})
 	plan, err := s.Plan(ctx, 0)

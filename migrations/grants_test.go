@@ -134,7 +134,7 @@ var updatable = map[string]string{
 	"reconciliations": "file_id profile mapping period_from period_to state result as_of compared_at saved_by saved_at row_version",
 
 	"retention_periods": "days position accepted_at accepted_by accepted_by_id",
-	"retention_runs":    "holder heartbeat_at ended_at erased",
+	"retention_runs":    "ended_at erased",
 	"rejection_counts":  "recorded counted",
 	"legal_holds":       "email_digests phone_digests released_at released_by released_by_id",
 	"disclosures":       "text standard replaced_at replaced_by replaced_by_id",
@@ -144,7 +144,7 @@ var updatable = map[string]string{
 
 	"rate_cards":        "version state title submitter approver note based_on effective_at row_version updated_by updated_at submitter_id",
 	"rate_card_edits":   "undone_at undone_by",
-	"rate_card_replays": "days_done state seen_at ended_at result",
+	"rate_card_replays": "result",
 }
 
 // insertable contains the columns that the service's role may insert in tables where it may not

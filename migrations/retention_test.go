@@ -39,7 +39,7 @@ func TestLegalHoldsAndRetentionProgressAreProtected(t *testing.T) {
 	for _, sql := range []string{`UPDATE retention_periods SET country = 'DE'`, `DELETE FROM retention_periods`, `UPDATE retention_runs SET started_at = now()`, `DELETE FROM retention_runs`} {
 		rejects(t, app, insufficientPrivilege, "", sql)
 	}
-	const begin = `INSERT INTO retention_runs (id, started_at, heartbeat_at) VALUES (gen_random_uuid(), now(), now())`
+	const begin = `INSERT INTO retention_runs (id, started_at) VALUES (gen_random_uuid(), now())`
 	exec(t, app, begin)
 	rejects(t, app, uniqueViolation, "retention_runs_open", begin)
 }

@@ -13,6 +13,8 @@ const (
 	JobReconciliation JobKind = "reconciliation"
 	JobPayoutRun      JobKind = "payout_run"
 	JobExport         JobKind = "export"
+	JobReplay         JobKind = "replay" // of a draft of the rate card
+	JobRetentionRun   JobKind = "retention_run"
 )
 
 // JobState is the state of a job.
@@ -24,7 +26,7 @@ const (
 // Queue.Enqueue inserts a job in the state waiting. These are the other changes of state, with the
 // functions in internal/platform/jobs that make them:
 //
-//	waiting → running     a worker claims the job (claim)
+//	waiting → running     a worker or a command claims the job (claim, claimNow)
 //	running → waiting     the attempt failed, or its node is stopping (settle)
 //	running → waiting     the worker stopped responding, and the job is queued again (rescue)
 //	running → waiting     a user cancels the job, which is first removed from the queue (Cancel)

@@ -56,16 +56,6 @@ type RateCardEdit struct {
 	UndoneBy   string
 }
 
-// ReplayState is the state of a replay.
-type ReplayState string
-
-const (
-	ReplayWaiting ReplayState = "waiting"
-	ReplayRunning ReplayState = "running"
-	ReplayDone    ReplayState = "done"
-	ReplayFailed  ReplayState = "failed"
-)
-
 // RateCardReplay prices the pings and posts of past days with a rate card, to see the impact of that
 // card.
 type RateCardReplay struct {
@@ -76,11 +66,7 @@ type RateCardReplay struct {
 	RequestedAt time.Time
 	FirstDay    time.Time `gorm:"type:date"`
 	Days        int
-	DaysDone    int
-	State       ReplayState `gorm:"default:waiting"`
-	SeenAt      *time.Time
-	EndedAt     *time.Time
-	Result      *string `gorm:"type:jsonb"`
+	Result      *string `gorm:"type:jsonb"` // nil until the replay is done
 }
 
 // PricingRule is a rule of a rate card. A nil selector matches everything. Base, Floor and Ceiling

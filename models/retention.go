@@ -27,12 +27,10 @@ type RetentionPeriod struct {
 
 // RetentionRun is a daily run that erases leads whose retention period has passed.
 type RetentionRun struct {
-	ID          uuid.UUID `gorm:"primaryKey"`
-	StartedAt   time.Time
-	Holder      *uuid.UUID // identifies the process that carries out the run; nil if it has stopped
-	HeartbeatAt time.Time
-	EndedAt     *time.Time
-	Erased      map[RetentionCategory]map[string]int64 `gorm:"serializer:json"` // numbers of leads by country
+	ID        uuid.UUID `gorm:"primaryKey"`
+	StartedAt time.Time
+	EndedAt   *time.Time
+	Erased    map[RetentionCategory]map[string]int64 `gorm:"serializer:json"` // numbers of leads by country
 }
 
 // RetentionDeferred is a lead under a legal hold whose retention period has passed.

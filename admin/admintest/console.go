@@ -97,7 +97,7 @@ func fillConsole(t testing.TB, d *testkit.Database) map[models.Role]models.Staff
 	if err := evidence.NewKeys(d.DB, keys, at).Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	prices, err := ratecard.NewService(d.DB, at)
+	prices, err := ratecard.NewService(d.DB, testkit.NewQueue(d.DB, at), at)
 	if err == nil {
 		_, err = prices.PublishShipped(t.Context())
 	}
@@ -125,7 +125,8 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
 	signing := evidence.NewKeys(h.DB, keys, h.Time)
 	published := snapshot.New("evidence_keys", signing.LoadPublicKeys)
-	prices, err := ratecard.NewService(h.DB, h.Time)
+	h.Jobs = testkit.NewQueue(h.DB, h.Time)
+	prices, err := ratecard.NewService(h.DB, h.Jobs, h.Time)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +141,12 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	}, models.SigningRequired)
 	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access, published, directory, card)
 	h.Reload(t)
-	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Erasures = t.TempDir()
 	erasures := journal.Folder(h.Erasures)
 	services := leadkit.NewServices(h.DB, testkit.LocalWrappers(t), keys, erasures, h.Time, leadkit.Settings{
 		RevealsPerDay: RevealsPerDay, LookupsPerDay: LookupsPerDay, RequireApproval: k.TwoUsers, RequestDays: 365,
-		Retention: k.Retention,
+		Retention: k.Retention, Jobs: h.Jobs,
 	})
 	h.Options = admin.Options{
 		Quotes:      quotes,

@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/models"
 )
@@ -141,6 +142,14 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 		t.Fatal(err)
 	}
 	return d.Lead.ID
+}
+
+// RunReplay runs the replay of a draft.
+func (h *Console) RunReplay(t testing.TB, card uuid.UUID) {
+	t.Helper()
+	if err := h.Jobs.RunNow(t.Context(), audit.Service, models.JobReplay, card, uuid.Nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // RunJobs runs background jobs until the test ends.

@@ -59,6 +59,8 @@ var jobKinds = map[models.JobKind]string{
 	models.JobReconciliation: "Reconciliation",
 	models.JobPayoutRun:      "Payout run",
 	models.JobExport:         "Ledger export",
+	models.JobReplay:         "Price replay",
+	models.JobRetentionRun:   "Retention run",
 }
 
 func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err error) {
@@ -107,6 +109,18 @@ func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 		l := ui.Link{Label: id.Format(id.Export, w.ObjectID)}
 		if w.StaffID != nil && *w.StaffID == k.Session.Staff.ID {
 			l.URL = web.ExportURL(w.ObjectID)
+		}
+		return l
+	case models.JobReplay:
+		l := ui.Link{Label: id.Format(id.RateCard, w.ObjectID)}
+		if k.May(web.ReadPricing) {
+			l.URL = web.DraftURL(w.ObjectID) + "?tab=replay"
+		}
+		return l
+	case models.JobRetentionRun:
+		l := ui.Link{Label: id.Format(id.RetentionRun, w.ObjectID)}
+		if k.May(web.ReadRetention) {
+			l.URL = "/privacy/retention"
 		}
 		return l
 	default:

@@ -153,16 +153,14 @@ func TestReplay(t *testing.T) {
 	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, `data-state="waiting"`,
 		`<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`,
 		`class="without-js mt-2"><a href="?tab=replay"`)
-	d.Exec(t, `UPDATE rate_card_replays SET state = 'running', days_done = 3, seen_at = $1`, d.Time.Now())
+	d.Exec(t, `UPDATE jobs SET state = 'running', done = 3, heartbeat_at = $1`, d.Time.Now())
 	live := d.Get(t, at+"/replay/live")
 	live.Expect(t, "the part", http.StatusOK, `data-state="running"`, `max="7" value="3"`, `hx-trigger="every 2s"`)
 	if strings.Contains(live.Body, "<html") {
 		t.Error("got a complete page instead of a fragment")
 	}
-	d.Exec(t, `UPDATE rate_card_replays SET state = 'waiting', days_done = 0, seen_at = NULL`)
-	if did, err := d.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
-		t.Fatal(did, err)
-	}
+	d.Exec(t, `UPDATE jobs SET state = 'waiting', done = 0, heartbeat_at = NULL`)
+	d.RunReplay(t, card.ID)
 	done := d.Get(t, at+"?tab=replay")
 	// Of 500 British pings, 20 came from a sandbox account and 80 were capped. The recorded price of the other
 	// 400 is 45.60, and their price with the draft is 50.00.
@@ -177,8 +175,13 @@ func TestReplay(t *testing.T) {
 	d.Time.Advance(time.Minute)
 	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
 	d.Get(t, at+"/replay/live").Expect(t, "after an edit", http.StatusOK, `data-state="done"`, `data-notice="warn"`)
-	d.Exec(t, `UPDATE rate_card_replays SET state = 'failed', result = NULL`)
-	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, `data-state="failed"`, `data-notice="bad"`)
+	d.Exec(t, `UPDATE rate_card_replays SET result = NULL`)
+	for state, notice := range map[string]string{"failed": "bad", "cancelled": "warn"} {
+		d.Exec(t, `UPDATE jobs SET state = $1`, state)
+		d.Get(t, at+"/replay/live").Expect(t, state, http.StatusOK, `data-state="`+state+`"`, `data-notice="`+notice+`"`)
+	}
+	d.Exec(t, `DELETE FROM jobs`)
+	d.Get(t, at+"/replay/live").Expect(t, "without its job", http.StatusOK, `data-state="failed"`, `data-notice="bad"`)
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Get(t, at+"?tab=replay"); strings.Contains(p.Body, `action="`+at+`/replay"`) {
 		t.Error("as an auditor: got the form that starts a replay")

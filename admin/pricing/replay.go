@@ -73,17 +73,17 @@ func (h *Handlers) replayLive(k *web.Request) error {
 
 func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLive, err error) {
 	v.URL = web.DraftURL(d.ID) + "/replay/live"
-	r, found, err := h.Prices.Replay(k.R.Context(), d.ID)
+	r, found, err := h.Prices.LastReplay(k.R.Context(), d.ID)
 	if err != nil || !found {
 		return v, err
 	}
-	v.State, v.Requester, v.Requested, v.Ended = string(r.State), r.Requester, r.RequestedAt, web.TimeOf(r.EndedAt)
-	v.Days, v.Done, v.Stale = r.Days, r.DaysDone, r.RowVersion != d.RowVersion
+	v.State, v.Failure, v.Requester, v.Requested = string(r.State), r.Failure, r.Requester, r.RequestedAt
+	v.Days, v.Done, v.Stale = r.Days, r.Done, r.RowVersion != d.RowVersion
 	v.From, v.To = r.FirstDay.Format(time.DateOnly), r.FirstDay.AddDate(0, 0, r.Days-1).Format(time.DateOnly)
-	if r.State != models.ReplayDone {
+	if r.State != models.JobDone {
 		return v, nil
 	}
-	result, err := ratecard.ReadReplay(r)
+	result, err := ratecard.ReadReplay(r.RateCardReplay)
 	if err != nil {
 		return v, err
 	}

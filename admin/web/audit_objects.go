@@ -25,6 +25,7 @@ var auditObjects = []auditObject{
 	{"account", "account", accountPage},
 	{"secret", "signing secret", partnerPage("?tab=secrets")},
 	{"rate_card", "rate card", objectPage("/pricing/drafts/", ReadPricing)},
+	{"replay", "price replay", objectPage("/pricing/drafts/", ReadPricing)},
 	{"lead", "lead", partnerObjectPage("/leads/", ReadLeads)},
 	{"privacy_request", "privacy request", objectPage("/privacy/requests/", ReadRequests)},
 	{"disclosure", "disclosure text", partnerObjectPage("/privacy/disclosures/", ReadDisclosures)},
@@ -37,6 +38,9 @@ var auditObjects = []auditObject{
 	{"ledger", "ledger", nil}, // the object is the name of a file or the number of an entry
 	{"export", "export", func(k *Request, e models.AuditEvent) string { // only the user who requested it sees its page
 		return urlIf(e.StaffID != nil && *e.StaffID == k.By.Staff, "/payouts/exports/"+e.ObjectID)
+	}},
+	{"retention_run", "retention run", func(k *Request, _ models.AuditEvent) string {
+		return urlIf(k.May(ReadRetention), "/privacy/retention")
 	}},
 	{"reconciliation", "reconciliation", partnerObjectPage("/reconciliation/", ReadReconciliation)},
 	{"keys", "keys", nil},

@@ -19,11 +19,16 @@ func JobStatus(k *Request, w models.Job) ui.JobStatus {
 
 // MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs, and the jobs of
 // partners for which they have the permission payouts.write. For a job without a partner, they need this
-// permission for all partners.
+// permission for all partners, and for a replay pricing.write. No user may cancel a retention run, because
+// it would be continued within an hour.
 func MayStopJob(k *Request, w models.Job) bool {
 	switch {
+	case w.Kind == models.JobRetentionRun:
+		return false
 	case w.StaffID != nil && *w.StaffID == k.Session.Staff.ID:
 		return true
+	case w.Kind == models.JobReplay:
+		return k.May(WritePricing)
 	case w.PartnerID == nil:
 		return k.MayForAllPartners(WritePayouts)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
@@ -112,4 +114,9 @@ func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys
 	}
 	defer db.Close()
 	return use(db, keys)
+}
+
+// newQueue returns a queue of jobs that logs nothing, because a command prints its errors.
+func newQueue(db *postgres.DB, c clock.Clock) *jobs.Queue {
+	return jobs.NewQueue(db, c, slog.New(slog.DiscardHandler))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,7 +25,6 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
 	"github.com/pingpost/pingpost/internal/platform/config"
-	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
@@ -84,7 +82,7 @@ contains no contact data, unless you use --contact. The audit log records the pa
 
 // evidence returns the service that creates evidence packs.
 func (d leadData) evidence() *evidence.Service {
-	queue := jobs.NewQueue(d.db, d.clock, slog.New(slog.DiscardHandler))
+	queue := newQueue(d.db, d.clock)
 	return evidence.NewService(evidence.Deps{
 		DB: d.db, Clock: d.clock, Keys: evidence.NewKeys(d.db, d.platform, d.clock), Audit: audit.New(d.db, d.clock),
 		Leads:    leads.NewReader(d.db, d.platform, d.clock),

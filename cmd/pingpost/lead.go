@@ -348,6 +348,6 @@ func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more .
 	if err != nil {
 		return err
 	}
-	p := app.NewPrivacy(cfg, db, keys.Readers, platform, j, nil, r.clock).By(audit.Operator)
+	p := app.NewPrivacy(cfg, db, newQueue(db, r.clock), keys.Readers, platform, j, nil, r.clock).By(audit.Operator)
 	return use(leadData{cfg, db, platform, r.clock, p})
 }

@@ -38,7 +38,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 		return err
 	}
 	defer db.Close()
-	s, err := ratecard.NewService(db, r.clock)
+	s, err := ratecard.NewService(db, newQueue(db, r.clock), r.clock)
 	if err != nil {
 		return err
 	}

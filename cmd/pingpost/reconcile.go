@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +21,6 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
-	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -95,7 +93,7 @@ func reconcileFile(
 	if err != nil {
 		return err
 	}
-	queue := jobs.NewQueue(db, service, slog.New(slog.DiscardHandler))
+	queue := newQueue(db, service)
 	s := reconcile.NewService(db, service, queue, blobstore.NewStore(db, keys, service)).By(audit.Operator)
 	r, err := upload(ctx, c.InOrStdin(), s, partner.ID, f.file)
 	if err != nil {

@@ -176,7 +176,8 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if a.keys, err = openKeys(a.cfg, transit.NewAttempts(a.db, keys), a.clock); err != nil {
 		return err
 	}
-	prices, err := ratecard.NewService(a.db, a.clock)
+	a.newJobServices(keys)
+	prices, err := ratecard.NewService(a.db, a.queue, a.clock)
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,6 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePingPartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RequestLogRows)
-	a.newJobServices(keys)
 	if err := a.newPrivacy(keys); err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func (a *App) run(ctx context.Context) {
 	}
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
-			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Run,
+			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run,
 				a.rollup.Run, a.finishErasures, a.retainLeads, a.markDisclosures, a.recordRejections)
 		}
 	})

@@ -181,17 +181,16 @@ func (a *App) newPrivacy(platform *keyring.Keys) error {
 		return fmt.Errorf("privacy.letters: %w", err)
 	}
 	a.erasures = newErasures(a.registry)
-	a.privacy = NewPrivacy(a.cfg, a.db, a.keys.Readers, platform, j, texts, a.clock)
+	a.privacy = NewPrivacy(a.cfg, a.db, a.queue, a.keys.Readers, platform, j, texts, a.clock)
 	return nil
 }
 
 // retainEvery is how often a node checks whether the daily run is due or was interrupted.
 const retainEvery = time.Minute
 
-// retainLeads carries out the daily run that erases leads whose retention period has passed, unless
-// another node does.
+// retainLeads enqueues the daily run that erases leads whose retention period has passed.
 func (a *App) retainLeads(ctx context.Context) {
-	a.every(ctx, retainEvery, "erasing leads whose retention period has passed", func(ctx context.Context) (bool, error) {
-		return false, a.privacy.Retention.RunDaily(ctx)
+	a.every(ctx, retainEvery, "enqueuing the daily retention run", func(ctx context.Context) (bool, error) {
+		return false, a.privacy.Retention.EnqueueDaily(ctx)
 	})
 }

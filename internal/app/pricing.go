@@ -5,35 +5,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/failurelog"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
-// The intervals are short because rate cards are scheduled to the second and because users wait for the
-// results of replays.
-const (
-	publishEvery = time.Second
-	replayEvery  = time.Second
-)
+// publishEvery is short because rate cards are scheduled to the second.
+const publishEvery = time.Second
 
 // publishDue publishes the scheduled rate card at the scheduled time. All nodes try, and the first one
 // succeeds.
 func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
-}
-
-// replay runs the replays that users have requested for their drafts.
-func (a *App) replay(ctx context.Context) {
-	a.every(ctx, replayEvery, "running a replay", func(ctx context.Context) (bool, error) {
-		did, err := a.prices.ReplayNext(ctx)
-		if f := apperr.As(err); f != nil { // for example because a user started another replay
-			a.log.Info("replay cancelled", "why", f.Message)
-			return did, nil //nolint:nilerr // logged above, and not a failure
-		}
-		return did, err
-	})
 }
 
 // every calls the function do until ctx ends. It pauses after each call that fails or that returns

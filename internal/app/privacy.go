@@ -6,6 +6,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
@@ -19,11 +20,11 @@ import (
 // NewPrivacy returns the services with the configured settings. They decrypt contact records with keys. If j is nil,
 // they reject erasures. If texts is nil, they use the built-in letters.
 func NewPrivacy(
-	cfg *config.Config, db *postgres.DB, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store,
-	texts *letters.Letters, c clock.Clock,
+	cfg *config.Config, db *postgres.DB, queue *jobs.Queue, keys *envelope.Wrappers, platform *keyring.Keys,
+	j journal.Store, texts *letters.Letters, c clock.Clock,
 ) privacy.Services {
 	p, r := cfg.Privacy, cfg.Retention
-	return privacy.NewServices(db, keys, platform, j, c, privacy.Settings{
+	return privacy.NewServices(db, queue, keys, platform, j, c, privacy.Settings{
 		Erasures: erasure.Settings{
 			RequireApproval: p.RequireApproval, JournalFingerprint: p.ErasureJournalFingerprint,
 		},

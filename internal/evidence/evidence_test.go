@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -31,7 +30,6 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
-	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/internal/retention"
@@ -63,7 +61,7 @@ func newRigWithoutKey(t *testing.T) rig {
 	t.Helper()
 	p := testkit.NewPlatform(t)
 	r := rig{Platform: p, user: testkit.Actor(t, p.DB, "fay@example.com"), journal: t.TempDir()}
-	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	queue := testkit.NewQueue(p.DB.DB, p.Time)
 	r.services = r.servicesWith(retention.Periods{})
 	r.Service = evidence.NewService(evidence.Deps{
 		DB: p.DB.DB, Clock: p.Time, Keys: r.keysWith(t, 1), Audit: audit.New(p.DB.DB, p.Time), Leads: leads.NewReader(p.DB.DB,

@@ -22,7 +22,7 @@ func TestConcurrentEdits(t *testing.T) {
 	var conflicts atomic.Int64
 	var all sync.WaitGroup
 	for i, industry := range []string{"plumber", "roofer"} {
-		node := w.node(t, testkit.Open(t, w.AppURL)).By(ann)
+		node := w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann)
 		all.Go(func() {
 			for _, code := range codes {
 				target := pricingrules.Target{Industry: industry, Country: code}
@@ -64,7 +64,7 @@ func TestConcurrentEditAndPublish(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	editor, publisher := w.node(t, testkit.Open(t, w.AppURL)).By(bob), w.node(t, testkit.Open(t, w.AppURL)).By(ann)
+	editor, publisher := w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(bob), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann)
 	var edited, published error
 	var all sync.WaitGroup
 	all.Go(func() { edited = editor.SetBase(t.Context(), card.ID, plumbers, 0, 5) })

@@ -214,7 +214,7 @@ func TestExamineCard(t *testing.T) {
 	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(compiled.Card.Rules) != 1 {
 		t.Errorf("got %d rules after the change, problems %v", len(next.Card.Rules), next.Problems)
 	}
-	if again, err := w.node(t, w.DB).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
+	if again, err := w.node(t, w.DB, w.jobs).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
 		t.Errorf("another node: got error %v or an old card", err)
 	}
 	_, err = w.ExamineCard(t.Context(), models.RateCard{ID: uuid.New()})

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
@@ -23,7 +24,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func service(t *testing.T, d *testkit.Database) *ratecard.Service {
 	t.Helper()
-	s, err := ratecard.NewService(d.DB, clock.NewManual(testkit.StartTime()))
+	c := clock.NewManual(testkit.StartTime())
+	s, err := ratecard.NewService(d.DB, testkit.NewQueue(d.DB, c), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +89,7 @@ type rateCards struct {
 	*testkit.Database
 	*ratecard.Service // acts for ann
 	bob               *ratecard.Service
+	jobs              *jobs.Queue // runs replays
 	annActor          audit.Actor
 	clock             *clock.Manual
 }
@@ -109,15 +112,16 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	}
 	w := &rateCards{Database: d, clock: c}
 	w.annActor = testkit.Actor(t, d, ann.Name)
-	w.Service = w.node(t, d.DB).By(w.annActor)
+	w.jobs = testkit.NewQueue(d.DB, c)
+	w.Service = w.node(t, d.DB, w.jobs).By(w.annActor)
 	w.bob = w.Service.By(testkit.Actor(t, d, bob.Name))
 	return w
 }
 
-// node returns the service of another node, which uses the connection pool db.
-func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
+// node returns the service of another node, which uses the connection pool db, and the given queue.
+func (w *rateCards) node(t *testing.T, db *postgres.DB, queue *jobs.Queue) *ratecard.Service {
 	t.Helper()
-	s, err := ratecard.NewService(db, w.clock)
+	s, err := ratecard.NewService(db, queue, w.clock)
 	if err != nil {
 		t.Fatal(err)
 	}

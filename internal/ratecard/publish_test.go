@@ -58,7 +58,8 @@ func TestConcurrentNodesPublishShippedOnce(t *testing.T) {
 	var published atomic.Int64
 	var all sync.WaitGroup
 	for range 4 {
-		s, err := ratecard.NewService(testkit.Open(t, d.AppURL), clock.NewManual(testkit.StartTime()))
+		db, c := testkit.Open(t, d.AppURL), clock.NewManual(testkit.StartTime())
+		s, err := ratecard.NewService(db, testkit.NewQueue(db, c), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -29,6 +30,7 @@ type CompiledVersion struct {
 type Service struct {
 	db       *postgres.DB
 	clock    clock.Clock
+	queue    *jobs.Queue
 	by       audit.Actor
 	policy   Policy
 	taxonomy *pricingrules.Taxonomy
@@ -45,17 +47,19 @@ type Policy struct {
 	RequireApproval bool
 }
 
-// NewService returns a service that uses the embedded taxonomy, markets and rate card. Its changes are
-// attributed to audit.Service, unless By sets another actor.
-func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
+// NewService returns a service that uses the embedded taxonomy, markets and rate card, and registers its job handler
+// with the queue. Its changes are attributed to audit.Service, unless By sets another actor.
+func NewService(db *postgres.DB, queue *jobs.Queue, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
 		return nil, fmt.Errorf("reading shipped prices: %w", err)
 	}
-	return &Service{
-		db: db.WithConstraints(constraints()), clock: c, by: audit.Service,
+	s := &Service{
+		db: db.WithConstraints(constraints()), clock: c, queue: queue, by: audit.Service,
 		taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepPages: stepPages,
-	}, nil
+	}
+	queue.Handle(models.JobReplay, jobs.Handler{Object: id.RateCard, Do: s.runReplay})
+	return s, nil
 }
 
 // By returns a copy of the service whose changes are attributed to another actor.

@@ -158,7 +158,7 @@ func TestConcurrentPublish(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
-	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL)).By(ann), w.node(t, testkit.Open(t, w.AppURL)).By(bob)}
+	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(bob)}
 	names, notes := []string{ann.Name, bob.Name}, []string{"the first note", "the second note"}
 	errs := make([]error, 2)
 	var all sync.WaitGroup

@@ -3,7 +3,6 @@ package ratecard
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -20,16 +21,14 @@ import (
 const (
 	// MaxReplayDays is the longest period that a replay can cover. A replay does not include pings that
 	// have already been deleted.
-	MaxReplayDays = 90
-	// replayLease is how long a replay can go without progress before another node takes it over.
-	// replayStepTimeout must be shorter.
-	replayLease       = 2 * time.Minute
+	MaxReplayDays     = 90
 	replayStepTimeout = 90 * time.Second
 	maxWaiting        = 20
+	replayPhase       = "days recalculated"
 )
 
-// RequestReplay queues a replay, which prices recent pings and leads with a draft. The parameter days
-// is the number of days to cover, including today. Earlier replays of the draft are deleted.
+// RequestReplay enqueues a job that prices recent pings and leads with a draft. The parameter days
+// is the number of days to cover, including today. Earlier replays of the draft are cancelled and deleted.
 func (s *Service) RequestReplay(
 	ctx context.Context, card models.RateCard, days int,
 ) (r models.RateCardReplay, err error) {
@@ -39,12 +38,16 @@ func (s *Service) RequestReplay(
 	now := s.clock.Now()
 	r = models.RateCardReplay{
 		ID: id.New(now), RateCardID: card.ID, RowVersion: card.RowVersion, Requester: s.by.Name, RequestedAt: now,
-		FirstDay: now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days), Days: days, State: models.ReplayWaiting,
+		FirstDay: now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days), Days: days,
 	}
-	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+	if err := s.cancelReplay(ctx, card.ID); err != nil {
+		return r, err
+	}
+	return r, s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var waiting int64
-		if err := tx.Model(&models.RateCardReplay{}).Where("state IN ?", []models.ReplayState{models.ReplayWaiting, models.ReplayRunning}).
-			Where("rate_card_id <> ?", card.ID).Count(&waiting).Error; err != nil {
+		err := tx.Model(&models.Job{}).Where("kind = ? AND state IN ?", models.JobReplay,
+			[]models.JobState{models.JobWaiting, models.JobRunning}).Count(&waiting).Error
+		if err != nil {
 			return err
 		}
 		if waiting >= maxWaiting {
@@ -54,86 +57,79 @@ func (s *Service) RequestReplay(
 		if err := tx.Where("rate_card_id = ?", card.ID).Delete(&models.RateCardReplay{}).Error; err != nil {
 			return err
 		}
-		return tx.Create(&r).Error
-	})
-	return r, err
-}
-
-// Replay returns the latest replay of a draft. The result found is false if there is none.
-func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
-	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
-	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
-}
-
-// ReplayNext runs the replay that has been waiting longest, and reports whether there was one. A replay
-// whose node has stopped making progress counts as waiting. Several nodes can call ReplayNext at the
-// same time.
-func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
-	r, err := s.claimReplay(ctx)
-	if err != nil || r == nil {
-		return false, err
-	}
-	result, err := s.replay(ctx, r)
-	switch {
-	case err == nil:
-		err = s.endReplay(ctx, r, models.ReplayDone, result)
-	case ctx.Err() == nil:
-		err = errors.Join(err, s.endReplay(ctx, r, models.ReplayFailed, nil))
-	}
-	return true, err
-}
-
-func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, error) {
-	now := s.clock.Now().Truncate(time.Microsecond)
-	var r models.RateCardReplay
-	q := s.db.Gorm.WithContext(ctx).Raw(`UPDATE rate_card_replays SET state = 'running', seen_at = ?, days_done = 0
-		WHERE id = (SELECT id FROM rate_card_replays WHERE state = 'waiting' OR (state = 'running' AND seen_at < ?)
-			ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		RETURNING `+postgres.Columns[models.RateCardReplay]("rate_card_replays"), now, now.Add(-replayLease)).Scan(&r)
-	if q.Error != nil || q.RowsAffected == 0 {
-		return nil, postgres.Translate(q.Error)
-	}
-	return &r, nil
-}
-
-// updateReplay updates a replay that this node is running. It returns errTakenOver if this node no
-// longer runs it.
-func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
-	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where(
-		"id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
-	if q.Error == nil && q.RowsAffected == 0 {
-		return errTakenOver
-	}
-	return postgres.Translate(q.Error)
-}
-
-var errTakenOver = apperr.New(apperr.Conflict, "taken_over",
-	"The replay was requested again or taken over by another node.")
-
-func (s *Service) saveProgress(ctx context.Context, r *models.RateCardReplay, done int) error {
-	now := s.clock.Now().Truncate(time.Microsecond)
-	if err := s.updateReplay(ctx, r, map[string]any{"days_done": done, "seen_at": now}); err != nil {
-		return err
-	}
-	r.SeenAt = &now
-	return nil
-}
-
-func (s *Service) endReplay(
-	ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *ReplayResult,
-) error {
-	columns := map[string]any{"state": state, "ended_at": s.clock.Now()}
-	if result != nil {
-		text, err := json.Marshal(result)
-		if err != nil {
+		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		columns["result"], columns["days_done"] = string(text), r.Days
-	}
-	return s.updateReplay(ctx, r, columns)
+		_, err = s.queue.Enqueue(tx, s.by, models.JobReplay, card.ID, uuid.Nil)
+		return err
+	})
 }
 
-func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*ReplayResult, error) {
+// cancelReplay cancels the draft's replay, if it has not ended.
+func (s *Service) cancelReplay(ctx context.Context, card uuid.UUID) error {
+	job, found, err := s.queue.Latest(ctx, card)
+	if err != nil || !found || job.EndedAt != nil {
+		return err
+	}
+	err = s.queue.Cancel(ctx, scope.System, s.by, job.ID)
+	if f := apperr.As(err); f != nil && f.Code == apperr.Conflict { // it has ended in the meantime
+		return nil
+	}
+	return err
+}
+
+// Replay is a replay of a draft with the state of its job.
+type Replay struct {
+	models.RateCardReplay
+	State   models.JobState
+	Done    int // number of days
+	Failure string
+}
+
+// LastReplay returns the latest replay of a draft. The result found is false if there is none.
+func (s *Service) LastReplay(ctx context.Context, card uuid.UUID) (r Replay, found bool, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).
+		Find(&r.RateCardReplay)
+	if q.Error != nil || q.RowsAffected == 0 {
+		return r, false, postgres.Translate(q.Error)
+	}
+	if r.Result != nil {
+		r.State, r.Done = models.JobDone, r.Days
+		return r, true, nil
+	}
+	job, found, err := s.queue.Latest(ctx, card)
+	if !found {
+		job.State = models.JobFailed // so long ago that the job has been deleted
+	}
+	r.State, r.Done, r.Failure = job.State, int(job.Done), job.Failure
+	return r, true, err
+}
+
+var errReplaced = apperr.New(apperr.Conflict, "replay_replaced", "The replay was started again.")
+
+// runReplay is the handler of the jobs for replays.
+func (s *Service) runReplay(ctx context.Context, job *jobs.Run) error {
+	r, found, err := s.LastReplay(ctx, job.ObjectID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errReplaced
+	}
+	result, err := s.replay(ctx, job, r.RateCardReplay)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return job.Commit(ctx, func(tx *gorm.DB) error {
+		return tx.Model(&models.RateCardReplay{}).Where("id = ?", r.ID).Updates(map[string]any{"result": string(text)}).Error
+	})
+}
+
+func (s *Service) replay(ctx context.Context, job *jobs.Run, r models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
@@ -148,15 +144,14 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 		return nil, err
 	}
 	sum := newTally(compiled.Table, own)
+	job.Progress(replayPhase, 0, int64(r.Days))
 	for done := 0; done < r.Days; {
 		days, err := s.replayStep(ctx, sum, r.FirstDay.AddDate(0, 0, done), r.Days-done)
 		if err != nil {
 			return nil, err
 		}
 		done += days
-		if err := s.saveProgress(ctx, r, done); err != nil {
-			return nil, err
-		}
+		job.Progress(replayPhase, int64(done), int64(r.Days))
 	}
 	result := sum.result()
 	result.Took = s.clock.Now().Sub(began)

@@ -2,17 +2,15 @@ package ratecard_test
 
 import (
 	"errors"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 )
@@ -20,12 +18,12 @@ import (
 // result returns the result of a completed replay.
 func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.ReplayResult {
 	t.Helper()
-	r, found, err := w.Replay(t.Context(), card)
+	r, found, err := w.LastReplay(t.Context(), card)
 	must(t, err)
-	if !found || r.ID != replay || r.State != models.ReplayDone || r.DaysDone != r.Days || r.EndedAt == nil {
+	if !found || r.ID != replay || r.State != models.JobDone || r.Done != r.Days {
 		t.Fatalf("got replay %+v, want it done", r)
 	}
-	result, err := ratecard.ReadReplay(r)
+	result, err := ratecard.ReadReplay(r.RateCardReplay)
 	must(t, err)
 	return result
 }
@@ -58,18 +56,15 @@ func (w *rateCards) waiting(t *testing.T, readers int) {
 	})
 }
 
-type replayOutcome struct {
-	did bool
-	err error
+// runReplay runs the draft's replay.
+func (w *rateCards) runReplay(t *testing.T, card uuid.UUID) error {
+	return w.jobs.RunNow(t.Context(), audit.Service, models.JobReplay, card, uuid.Nil)
 }
 
-// replayAsync runs the next replay in the background.
-func replayAsync(t *testing.T, node *ratecard.Service) <-chan replayOutcome {
-	ended := make(chan replayOutcome, 1)
-	go func() {
-		did, err := node.ReplayNext(t.Context())
-		ended <- replayOutcome{did, err}
-	}()
+// replayAsync runs the draft's replay in the background.
+func (w *rateCards) replayAsync(t *testing.T, card uuid.UUID) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- w.runReplay(t, card) }()
 	return ended
 }
 
@@ -99,11 +94,8 @@ func TestRequestReplay(t *testing.T) {
 		_, err := w.RequestReplay(t.Context(), card, days)
 		rejected(t, err, apperr.Invalid, "days", "1 to 90 days")
 	}
-	if _, found, err := w.Replay(t.Context(), card.ID); err != nil || found {
-		t.Errorf("before the first request: Replay found %t (%v), want false", found, err)
-	}
-	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("before the first request: ReplayNext = %t (%v), want false", did, err)
+	if _, found, err := w.LastReplay(t.Context(), card.ID); err != nil || found {
+		t.Errorf("before the first request: LastReplay found %t (%v), want false", found, err)
 	}
 	first, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
@@ -120,25 +112,21 @@ func TestRequestReplay(t *testing.T) {
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_card_replays`); n != 1 {
 		t.Errorf("got %d replays of one draft, want 1", n)
 	}
-	if did, err := w.ReplayNext(t.Context()); err != nil || !did {
-		t.Fatalf("ReplayNext = %t (%v), want true", did, err)
-	}
+	must(t, w.runReplay(t, card.ID))
 	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 ||
 		result.Total[0].Pings != (ratecard.ReplayTotals{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
 		t.Errorf("got totals %+v", result.Total)
 	}
 }
 
-// Replays run in the order in which they were requested, and the number of waiting replays is
-// limited.
-func TestReplaysAreQueued(t *testing.T) {
+// The number of waiting replays is limited.
+func TestWaitingReplaysAreLimited(t *testing.T) {
 	t.Parallel()
 	w, _ := newReplay(t)
 	var cards []models.RateCard
 	for range 20 {
 		card := w.draft(t)
 		cards = append(cards, card)
-		w.clock.Advance(time.Second)
 		if _, err := w.RequestReplay(t.Context(), card, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -148,95 +136,33 @@ func TestReplaysAreQueued(t *testing.T) {
 	if _, err := w.RequestReplay(t.Context(), cards[7], 1); err != nil {
 		t.Errorf("requesting a waiting replay again: got error %v", err)
 	}
-	for range 2 {
-		if did, err := w.ReplayNext(t.Context()); err != nil || !did {
-			t.Fatalf("ReplayNext = %t (%v), want true", did, err)
-		}
-	}
-	for i, card := range cards {
-		if r, _, err := w.Replay(t.Context(), card.ID); err != nil || (r.State == models.ReplayDone) != (i < 2) {
-			t.Errorf("replay %d: got state %s (%v)", i, r.State, err)
-		}
+	must(t, w.runReplay(t, cards[3].ID))
+	if _, err := w.RequestReplay(t.Context(), w.draft(t), 1); err != nil {
+		t.Errorf("after a replay has ended: got error %v", err)
 	}
 }
 
-func TestOneNodeRunsReplay(t *testing.T) {
+// A running replay reports its progress, and no other process runs it at the same time.
+func TestRunningReplay(t *testing.T) {
 	t.Parallel()
 	w, card := newReplay(t)
-	r, err := w.RequestReplay(t.Context(), card, 2)
-	must(t, err)
-	var done atomic.Int64
-	var all sync.WaitGroup
-	for range 2 {
-		node := w.node(t, testkit.Open(t, w.AppURL))
-		all.Go(func() {
-			did, err := node.ReplayNext(t.Context())
-			if err != nil {
-				t.Error(err)
-			}
-			if did {
-				done.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if n := done.Load(); n != 1 {
-		t.Errorf("got %d nodes that ran the replay, want 1", n)
-	}
-	if result := w.result(t, card.ID, r.ID); result.Total[0].Pings.Count != 2 {
-		t.Errorf("got totals %+v", result.Total)
-	}
-}
-
-// A running replay reports its progress.
-func TestReplayReportsProgress(t *testing.T) {
-	t.Parallel()
-	w, card := newReplay(t)
-	w.DayByDay()
-	_, err := w.RequestReplay(t.Context(), card, 3)
+	w.jobs = testkit.NewQueue(w.DB, w.clock)
+	w.node(t, w.DB, w.jobs).DayByDay()
+	r, err := w.RequestReplay(t.Context(), card, 3)
 	must(t, err)
 	unlock := w.lockPings(t, "20260102")
-	ended := replayAsync(t, w.Service)
+	ended := w.replayAsync(t, card.ID)
 	w.waiting(t, 1)
-	r, _, err := w.Replay(t.Context(), card.ID)
-	if err != nil || r.State != models.ReplayRunning || r.DaysDone != 2 || r.Days != 3 || r.SeenAt == nil ||
-		!r.SeenAt.Equal(w.clock.Now()) || r.Result != nil {
-		t.Errorf("got running replay %+v (%v)", r, err)
+	testkit.Eventually(t, time.Minute, "the progress is saved", func() bool {
+		got, _, err := w.LastReplay(t.Context(), card.ID)
+		return err == nil && got.State == models.JobRunning && got.Done == 2 && got.Days == 3 && got.Result == nil
+	})
+	if err := w.runReplay(t, card.ID); !errors.Is(err, jobs.ErrRunning) {
+		t.Errorf("another process: got error %v", err)
 	}
 	unlock()
-	if got := <-ended; got.err != nil || !got.did {
-		t.Errorf("got outcome %+v", got)
-	}
+	must(t, <-ended)
 	w.result(t, card.ID, r.ID)
-}
-
-// If a node does not report progress, another node takes over its replay.
-func TestReplayIsTakenOver(t *testing.T) {
-	t.Parallel()
-	w, card := newReplay(t)
-	r, err := w.RequestReplay(t.Context(), card, 2)
-	must(t, err)
-	slow, other := w.node(t, testkit.Open(t, w.AppURL)), w.node(t, testkit.Open(t, w.AppURL))
-	unlock := w.lockPings(t, "20260102")
-	first := replayAsync(t, slow)
-	w.waiting(t, 1)
-	w.clock.Advance(2 * time.Minute)
-	if did, err := other.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("before the lease expired: ReplayNext = %t (%v), want false", did, err)
-	}
-	w.clock.Advance(time.Microsecond)
-	second := replayAsync(t, other)
-	w.waiting(t, 2)
-	unlock()
-	if got := <-first; !got.did || apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
-		t.Errorf("slow node: got %+v", got)
-	}
-	if got := <-second; !got.did || got.err != nil {
-		t.Errorf("other node: got %+v", got)
-	}
-	if result := w.result(t, card.ID, r.ID); result.Total[0].Pings.Count != 2 {
-		t.Errorf("got totals %+v", result.Total)
-	}
 }
 
 // A new request replaces a running replay and discards its result.
@@ -246,25 +172,45 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	_, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
 	unlock := w.lockPings(t, "20260102")
-	ended := replayAsync(t, w.Service)
+	ended := w.replayAsync(t, card.ID)
 	w.waiting(t, 1)
 	second, err := w.bob.RequestReplay(t.Context(), card, 1)
 	must(t, err)
 	unlock()
-	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
-		t.Errorf("first replay: got %+v", got)
+	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
+		t.Errorf("first replay: got error %v", err)
 	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != second.ID ||
-		r.State != models.ReplayWaiting || r.DaysDone != 0 {
+	if r, _, err := w.LastReplay(t.Context(), card.ID); err != nil || r.ID != second.ID ||
+		r.State != models.JobWaiting || r.Done != 0 {
 		t.Errorf("second replay: got %+v (%v)", r, err)
 	}
-	if got := <-replayAsync(t, w.Service); got.err != nil || !got.did {
-		t.Errorf("got outcome %+v", got)
-	}
+	must(t, w.runReplay(t, card.ID))
 	w.result(t, card.ID, second.ID)
 }
 
-// A replay that fails is not run again.
+// Two users request a replay of a draft at the same time. One of them gets it.
+func TestConcurrentReplayRequests(t *testing.T) {
+	t.Parallel()
+	w, card := newReplay(t)
+	errs := make(chan error)
+	for _, s := range []*ratecard.Service{w.Service, w.bob} {
+		go func() {
+			_, err := s.RequestReplay(t.Context(), card, 1)
+			errs <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			rejected(t, err, apperr.Conflict, "replay_started", "Reload the page")
+		}
+	}
+	if n := testkit.Value[string](t, w.Database, `SELECT (SELECT count(*) FROM rate_card_replays) || ' ' ||
+			count(*) FROM jobs WHERE state = 'waiting'`); n != "1 1" {
+		t.Errorf("got %s replays and waiting jobs, want 1 1", n)
+	}
+}
+
+// If a draft cannot be compiled, its replay fails.
 func TestReplayFails(t *testing.T) {
 	t.Parallel()
 	w, card := newReplay(t)
@@ -273,61 +219,10 @@ func TestReplayFails(t *testing.T) {
 		card.ID)
 	_, err := w.RequestReplay(t.Context(), card, 1)
 	must(t, err)
-	if got := <-replayAsync(t, w.node(t, w.DB)); got.err == nil || !got.did {
-		t.Errorf("got outcome %+v", got)
+	if err := w.runReplay(t, card.ID); err == nil {
+		t.Error("got no error")
 	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed ||
-		r.EndedAt == nil || r.Result != nil {
-		t.Errorf("got replay %+v (%v)", r, err)
-	}
-	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("after a failure: ReplayNext = %t (%v), want false", did, err)
-	}
-	w.Close()
-	if _, err := w.ReplayNext(t.Context()); err == nil || errors.Is(err, pgx.ErrNoRows) {
-		t.Errorf("without a database: got error %v", err)
-	}
-}
-
-// reject makes updates to replays fail with the given SQLSTATE if they match a condition.
-func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
-	t.Helper()
-	name := "reject_" + sqlState
-	w.Exec(t,
-		`CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+sqlState+`'; END $$`)
-	w.Exec(t,
-		`CREATE TRIGGER `+name+` BEFORE UPDATE ON rate_card_replays FOR EACH ROW WHEN (`+condition+
-			`) EXECUTE FUNCTION `+name+`()`)
-}
-
-func TestReplayFailsIfProgressCannotBeSaved(t *testing.T) {
-	t.Parallel()
-	w, card := newReplay(t)
-	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
-	_, err := w.RequestReplay(t.Context(), card, 1)
-	must(t, err)
-	unlock := w.lockPings(t, "20260102")
-	ended := replayAsync(t, w.Service)
-	w.waiting(t, 1)
-	w.clock.Advance(time.Second)
-	unlock()
-	if got := <-ended; !got.did || got.err == nil || !strings.Contains(got.err.Error(), "ZZ001") {
-		t.Errorf("got outcome %+v", got)
-	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed {
-		t.Errorf("got replay %+v (%v)", r, err)
-	}
-}
-
-func TestReplayReturnsErrorIfFailureCannotBeSaved(t *testing.T) {
-	t.Parallel()
-	w, card := newReplay(t)
-	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
-	w.reject(t, `NEW.state = 'failed'`, "ZZ002")
-	_, err := w.RequestReplay(t.Context(), card, 1)
-	must(t, err)
-	did, err := w.ReplayNext(t.Context())
-	if !did || err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
-		t.Errorf("got %t, %v", did, err)
+	if r, _, err := w.LastReplay(t.Context(), card.ID); err != nil || r.State != models.JobWaiting || r.Result != nil {
+		t.Errorf("got replay %+v (%v), want one that a node tries again", r, err)
 	}
 }

@@ -126,7 +126,7 @@ func TestOneNodeReleasesDraft(t *testing.T) {
 	var released atomic.Int64
 	var all sync.WaitGroup
 	for range 3 {
-		node := w.node(t, testkit.Open(t, w.AppURL))
+		node := w.node(t, testkit.Open(t, w.AppURL), w.jobs)
 		all.Go(func() {
 			did, err := node.ReleaseDue(t.Context())
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +37,7 @@ type reconcilePlatform struct {
 func newReconcilePlatform(t testing.TB) *reconcilePlatform {
 	t.Helper()
 	p := testkit.NewPlatform(t)
-	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	queue := testkit.NewQueue(p.DB.DB, p.Time)
 	o := &reconcilePlatform{
 		Platform: p,
 		queue:    queue,

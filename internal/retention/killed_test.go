@@ -3,6 +3,7 @@
 package retention_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -58,10 +59,10 @@ func TestRetentionSurvivesKilledProcesses(t *testing.T) {
 		if ended() {
 			t.Fatal("the run ended before the process was killed")
 		}
-		if _, err := r.Retaining(periods).Retention.Run(t.Context()); leadkit.Rejection(err) != "conflict retention_running" {
+		if _, err := r.Retaining(periods).Retention.Run(t.Context()); leadkit.Rejection(err) != "conflict job_running" {
 			t.Fatalf("before the heartbeat is stale: got %v", err)
 		}
-		r.Time.Advance(time.Minute)
+		r.Time.Advance(20 * time.Second)
 	}
 	r.Begin(t, leadkit.Task{Retention: periods}).Succeed(t)
 
@@ -80,5 +81,35 @@ func TestRetentionSurvivesKilledProcesses(t *testing.T) {
 	}
 	if deferred := testkit.Value[int](t, r.DB, `SELECT count(*) FROM retention_deferred WHERE category = 'contact'`); deferred != len(held) {
 		t.Errorf("got %d deferred leads, want %d", deferred, len(held))
+	}
+}
+
+// A node continues the run of a command that was killed.
+func TestNodeContinuesKilledRun(t *testing.T) {
+	t.Parallel()
+	r := rig{leadkit.New(t)}
+	periods := leadkit.Periods(5, 5, nil, nil)
+	leadkit.RunRetention(t, r.Retaining(periods).Retention, nil)
+	r.AddCopies(t, r.DeliverIn(t, "GB", "a@example.com"), 2000)
+	r.PassDays(t, 20)
+	p := r.Begin(t, leadkit.Task{Retention: periods, StopAfter: 1})
+	p.AwaitStop(t)
+	p.Kill(t)
+	queue := testkit.NewQueue(r.DB.DB, r.Time)
+	r.RetainingBy(queue, periods)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); queue.Run(ctx) }()
+	r.Time.Advance(21 * time.Second)
+	testkit.Eventually(t, time.Minute, "the run ends", func() bool {
+		return testkit.Value[bool](t, r.DB, `SELECT bool_and(ended_at IS NOT NULL) FROM retention_runs`)
+	})
+	cancel()
+	<-ended
+	if left := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_keys`); left != 0 {
+		t.Errorf("got %d leads that are not erased", left)
+	}
+	if attempts := testkit.Value[int](t, r.DB, `SELECT attempt FROM jobs ORDER BY id DESC LIMIT 1`); attempts != 2 {
+		t.Errorf("got %d attempts, want 2", attempts)
 	}
 }

@@ -11,11 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 )
@@ -187,38 +189,47 @@ func TestCountryGetsOwnPeriod(t *testing.T) {
 	r.Expect(t, "end", map[uuid.UUID]string{last: ""})
 }
 
-func TestRetainDaily(t *testing.T) {
+// openJobs returns the number of jobs for retention runs that have not ended.
+func (r rig) openJobs(t *testing.T) int {
+	t.Helper()
+	return testkit.Value[int](t, r.DB, `SELECT count(*) FROM jobs WHERE kind = 'retention_run' AND ended_at IS NULL`)
+}
+
+// enqueued checks how many jobs there are after a node has looked for due runs.
+func (r rig) enqueued(t *testing.T, when string, s privacy.Services, want int) {
+	t.Helper()
+	if err := s.Retention.EnqueueDaily(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.openJobs(t); n != want {
+		t.Errorf("%s: got %d open jobs, want %d", when, n, want)
+	}
+}
+
+func TestDailyRun(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
 	s := r.Retaining(leadkit.Periods(10, 10, nil, nil))
 	runs := func() int { return testkit.Value[int](t, r.DB, `SELECT count(*) FROM retention_runs`) }
-	daily := func() {
-		t.Helper()
-		if err := s.Retention.RunDaily(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	daily()
-	daily()
+	r.enqueued(t, "first run", s, 1)
+	r.enqueued(t, "same run", s, 1)
+	leadkit.RunRetention(t, s.Retention, nil)
+	r.enqueued(t, "same day", s, 0)
 	if runs() != 1 {
 		t.Errorf("got %d runs, want 1", runs())
 	}
 	lead := r.DeliverIn(t, "GB", "a@example.com")
 	r.PassDays(t, 11)
-	daily()
+	r.enqueued(t, "later", s, 1)
+	leadkit.RunRetention(t, s.Retention, leadkit.Counts{models.RetainContact: {"GB": 1}})
 	if runs() != 2 || r.Stored(t, lead) != "" {
 		t.Errorf("got %d runs and %q, want 2 and nothing", runs(), r.Stored(t, lead))
 	}
 	never := rig{leadkit.New(t)}
-	if err := never.Retaining(retention.Periods{}).Retention.RunDaily(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := testkit.Value[int](t, never.DB, `SELECT count(*) FROM retention_runs`); n != 0 {
-		t.Errorf("got %d runs without periods, want 0", n)
-	}
+	never.enqueued(t, "without periods", never.Retaining(retention.Periods{}), 0)
 }
 
-// A run that fails or is killed is continued, also by another node, and is one event in the audit log.
+// A run that fails is continued after an hour, also by another node, and is one event in the audit log.
 func TestRetentionContinues(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(*leadkit.Journal, bool){
@@ -233,12 +244,16 @@ func TestRetentionContinues(t *testing.T) {
 			r.PassDays(t, 11)
 			fault(r.Journal, true)
 			for range 2 {
-				if err := s.Retention.RunDaily(t.Context()); leadkit.Rejection(err) != "unavailable erasure_pending" {
+				if _, err := s.Retention.Run(t.Context()); leadkit.Rejection(err) != "unavailable erasure_pending" {
 					t.Fatalf("got %s", leadkit.Rejection(err))
 				}
 			}
+			r.enqueued(t, "after the failure", s, 0)
 			fault(r.Journal, false)
-			if err := r.Retaining(leadkit.Periods(10, 20, nil, nil)).Retention.RunDaily(t.Context()); err != nil {
+			r.Time.Advance(time.Hour)
+			another := r.Retaining(leadkit.Periods(10, 20, nil, nil))
+			r.enqueued(t, "an hour later", another, 1)
+			if _, err := another.Retention.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			r.Expect(t, "after the fault", map[uuid.UUID]string{british: "consent", german: "consent"})
@@ -249,25 +264,6 @@ func TestRetentionContinues(t *testing.T) {
 			}
 		})
 	}
-}
-
-// If a node was killed, another one continues its run after a minute.
-func TestRetentionTakeover(t *testing.T) {
-	t.Parallel()
-	r := rig{leadkit.New(t)}
-	s := r.Retaining(leadkit.Periods(10, 10, nil, nil))
-	leadkit.RunRetention(t, s.Retention, nil)
-	lead := r.DeliverIn(t, "GB", "a@example.com")
-	r.PassDays(t, 11)
-	r.DB.Exec(t, `INSERT INTO retention_runs (id, started_at, holder, heartbeat_at, erased) VALUES (gen_random_uuid(), $1, gen_random_uuid(), $1, '{"contact": {"GB": 5}}')`, r.Time.Now())
-	if _, err := s.Retention.Run(t.Context()); leadkit.Rejection(err) != "conflict retention_running" {
-		t.Errorf("got %s", leadkit.Rejection(err))
-	}
-	if err := s.Retention.RunDaily(t.Context()); err != nil || r.Stored(t, lead) == "" {
-		t.Errorf("got %v and %q while another node is running", err, r.Stored(t, lead))
-	}
-	r.Time.Advance(2 * time.Minute)
-	leadkit.RunRetention(t, s.Retention, leadkit.Counts{models.RetainContact: {"GB": 6}})
 }
 
 // All nodes and the command line run at once, while staff erase the same leads.
@@ -285,8 +281,12 @@ func TestConcurrentRetention(t *testing.T) {
 	for range 4 {
 		s := r.Retaining(periods)
 		wg.Go(func() {
-			if err := s.Retention.RunDaily(context.Background()); err != nil {
-				t.Errorf("daily: %v", err)
+			err := s.Retention.EnqueueDaily(context.Background())
+			if err == nil {
+				_, err = s.Retention.Run(context.Background())
+			}
+			if err != nil && !errors.Is(err, jobs.ErrRunning) {
+				t.Errorf("run: %v", err)
 			}
 		})
 	}
@@ -348,7 +348,7 @@ func TestRetentionInBatches(t *testing.T) {
 				cancel()
 			}
 		}
-		err := r.Retaining(periods).Retention.RunDaily(ctx)
+		_, err := r.Retaining(periods).Retention.Run(ctx)
 		cancel()
 		if err == nil {
 			if stops < 2 {
@@ -421,7 +421,7 @@ func TestReplayKeepsConsents(t *testing.T) {
 	older.DB = restored
 	node := leadkit.NewServices(restored.DB, r.Wrappers, r.Keys, r.Journal, r.Time,
 		leadkit.Settings{Retention: leadkit.Periods(10, 30, nil, nil)})
-	if err := node.Retention.RunDaily(t.Context()); leadkit.Rejection(err) != "unavailable journal_ahead" {
+	if _, err := node.Retention.Run(t.Context()); leadkit.Rejection(err) != "unavailable journal_ahead" {
 		t.Errorf("before the replay: got %s", leadkit.Rejection(err))
 	}
 	if done, err := leadkit.Replay(t, node.Erasures, false); err != nil || done.Entries != 2 {
@@ -435,8 +435,7 @@ func TestReplayKeepsConsents(t *testing.T) {
 	if _, err := node.Erasures.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
-	r.Time.Advance(2 * time.Minute) // the backup contains a run of another node
-	if err := node.Retention.RunDaily(t.Context()); err != nil {
+	if _, err := node.Retention.Run(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

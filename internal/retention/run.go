@@ -13,29 +13,25 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 const (
 	runEvery = 24 * time.Hour
-	// A run whose process has not written a heartbeat for takeoverAfter is continued by another
-	// process.
-	takeoverAfter = time.Minute
+	// A run whose job has failed is continued after retryAfter.
+	retryAfter = time.Hour
 	// scannedAtOnce is the number of leads after which the progress is saved, even if few of them are due.
 	scannedAtOnce = 50 * leads.DueBatch
 	// A run erases at most one lead in each eraseInterval, which is a million leads in less than 10 minutes.
 	eraseInterval = 550 * time.Microsecond
 )
-
-var errRunning = apperr.New(apperr.Conflict, "retention_running",
-	"Another process is erasing leads whose retention period has passed. Wait until it has finished.")
 
 // lastRun returns the newest run, or nil if there was none.
 func (s *Service) lastRun(tx *gorm.DB) (*models.RetentionRun, error) {
@@ -47,9 +43,8 @@ func (s *Service) lastRun(tx *gorm.DB) (*models.RetentionRun, error) {
 	return &run, nil
 }
 
-// RunDaily carries out the daily run, if it is due or was interrupted, and no other node carries it
-// out. It is called repeatedly by all nodes.
-func (s *Service) RunDaily(ctx context.Context) error {
+// EnqueueDaily enqueues the daily run, if it is due or was interrupted. It is called repeatedly by all nodes.
+func (s *Service) EnqueueDaily(ctx context.Context) error {
 	if !s.erasures.HasJournal() {
 		return nil
 	}
@@ -61,43 +56,81 @@ func (s *Service) RunDaily(ctx context.Context) error {
 	if !slices.ContainsFunc(all, func(period models.RetentionPeriod) bool { return period.Days > 0 }) {
 		return nil
 	}
-	_, err = s.retain(ctx, func(last *models.RetentionRun) bool {
-		return last == nil || last.EndedAt == nil || s.clock.Now().Sub(last.StartedAt) >= runEvery
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		run, err := s.openRun(tx, func(last models.RetentionRun) bool {
+			return last.EndedAt != nil && s.clock.Now().Sub(last.StartedAt) < runEvery
+		})
+		if err != nil || run.EndedAt != nil {
+			return err
+		}
+		job, found, err := s.queue.LatestIn(tx, run.ID)
+		if err != nil || found && (job.EndedAt == nil || s.clock.Now().Sub(*job.EndedAt) < retryAfter) {
+			return err
+		}
+		_, err = s.queue.Enqueue(tx, s.by, models.JobRetentionRun, run.ID, uuid.Nil)
+		return err
 	})
-	if errors.Is(err, errRunning) {
-		return nil
-	}
-	return err
 }
 
-// Run erases the leads whose period in effect has passed. It continues an interrupted run, or
+// Run erases the leads whose period in effect has passed, in this process. It continues an interrupted run, or
 // begins a new one. It returns the run.
 //
-// Errors: Unavailable with the reason no_journal, Conflict with the reason retention_running, and those of
-// erasure.Service.CheckJournal.
-func (s *Service) Run(ctx context.Context) (models.RetentionRun, error) {
+// Errors: Unavailable with the reason no_journal, jobs.ErrRunning, and those of erasure.Service.CheckJournal.
+func (s *Service) Run(ctx context.Context) (run models.RetentionRun, err error) {
 	if err := s.erasures.RequireJournal(); err != nil {
-		return models.RetentionRun{}, err
+		return run, err
 	}
 	if _, err := s.extendPeriods(ctx); err != nil {
-		return models.RetentionRun{}, err
+		return run, err
 	}
-	return s.retain(ctx, func(*models.RetentionRun) bool { return true })
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		run, err = s.openRun(tx, func(models.RetentionRun) bool { return false })
+		return err
+	})
+	if err != nil {
+		return run, err
+	}
+	if err := s.queue.RunNow(ctx, s.by, models.JobRetentionRun, run.ID, uuid.Nil); err != nil {
+		return run, err
+	}
+	return s.run(ctx, run.ID)
 }
 
-func (s *Service) retain(ctx context.Context, due func(last *models.RetentionRun) bool) (models.RetentionRun, error) {
-	r := &activeRun{Service: s, holder: uuid.New()}
-	began, err := r.begin(ctx, due)
-	if err != nil || !began {
-		return r.run, err
+// openRun returns the last run if it has not ended or suffices, and otherwise begins a new one.
+func (s *Service) openRun(
+	tx *gorm.DB, suffices func(last models.RetentionRun) bool,
+) (run models.RetentionRun, err error) {
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('retention runs'))`).Error; err != nil {
+		return run, err
 	}
-	// Another node can continue the run at once.
-	defer r.release(context.WithoutCancel(ctx))
+	last, err := s.lastRun(tx)
+	if err != nil {
+		return run, err
+	}
+	if last != nil && (last.EndedAt == nil || suffices(*last)) {
+		return *last, nil
+	}
+	now := s.clock.Now()
+	run = models.RetentionRun{ID: id.New(now), StartedAt: now, Erased: erasedCounts{}}
+	return run, tx.Create(&run).Error
+}
+
+func (s *Service) run(ctx context.Context, run uuid.UUID) (r models.RetentionRun, err error) {
+	return r, postgres.Translate(s.db.Gorm.WithContext(ctx).Where("id = ?", run).Take(&r).Error)
+}
+
+// carryOut is the handler of the jobs for retention runs.
+func (s *Service) carryOut(ctx context.Context, job *jobs.Run) error {
+	run, err := s.run(ctx, job.ObjectID)
+	if err != nil {
+		return err
+	}
+	r := &activeRun{Service: s.By(job.Actor()), job: job, run: run}
 	if err := s.erasures.CheckJournal(ctx); err != nil {
-		return r.run, err
+		return err
 	}
 	if err := s.erasures.Finish(ctx); err != nil {
-		return r.run, err
+		return err
 	}
 	for {
 		err := r.eraseAll(ctx)
@@ -105,51 +138,17 @@ func (s *Service) retain(ctx context.Context, due func(last *models.RetentionRun
 			continue
 		}
 		if err != nil {
-			return r.run, err
+			return err
 		}
-		return r.run, r.end(ctx)
+		return r.end(ctx)
 	}
 }
 
 // activeRun is a run that this process carries out.
 type activeRun struct {
 	*Service
-	run    models.RetentionRun
-	holder uuid.UUID
-}
-
-// begin takes over an interrupted run, or begins a new one. began is false if no run is due.
-func (r *activeRun) begin(ctx context.Context, due func(last *models.RetentionRun) bool) (began bool, err error) {
-	now := r.clock.Now()
-	err = r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('retention runs'))`).Error; err != nil {
-			return err
-		}
-		last, err := r.lastRun(tx)
-		if began = err == nil && due(last); !began {
-			return err
-		}
-		if last == nil || last.EndedAt != nil {
-			r.run = models.RetentionRun{
-				ID: id.New(now), StartedAt: now, Holder: &r.holder, HeartbeatAt: now, Erased: erasedCounts{},
-			}
-			return tx.Create(&r.run).Error
-		}
-		r.run = *last
-		if r.run.Holder != nil && now.Sub(r.run.HeartbeatAt) < takeoverAfter {
-			return errRunning
-		}
-		return tx.Exec(`UPDATE retention_runs SET holder = ?, heartbeat_at = ? WHERE id = ?`, r.holder, now, r.run.ID).Error
-	})
-	return began && err == nil, err
-}
-
-// release makes another process continue the run, unless it has ended.
-func (r *activeRun) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	// If this fails, the run is continued after takeoverAfter.
-	_ = r.db.Gorm.WithContext(ctx).Exec(`UPDATE retention_runs SET holder = NULL WHERE id = ? AND holder = ?`, r.run.ID, r.holder).Error
+	job *jobs.Run
+	run models.RetentionRun
 }
 
 // errPeriodsChanged means that the periods in effect have changed since they were read.
@@ -254,7 +253,7 @@ func (r *activeRun) eraseBatch(
 	ctx context.Context, all effectivePeriods, p models.RetentionPeriod, due []leads.DueLead, position uuid.UUID,
 ) error {
 	counts := r.run.Erased
-	err := r.db.Transaction(ctx, func(tx *gorm.DB) error {
+	err := r.job.Step(ctx, func(tx *gorm.DB) error {
 		if err := erasure.Lock(tx); err != nil {
 			return err
 		}
@@ -274,10 +273,8 @@ func (r *activeRun) eraseBatch(
 		if err != nil {
 			return err
 		}
-		mine := tx.Exec(`UPDATE retention_runs SET heartbeat_at = ?, erased = ? WHERE id = ? AND holder = ?`, r.clock.Now(),
-			text, r.run.ID, r.holder)
-		if mine.Error != nil || mine.RowsAffected == 0 {
-			return errors.Join(mine.Error, errRunning)
+		if err := tx.Exec(`UPDATE retention_runs SET erased = ? WHERE id = ?`, text, r.run.ID).Error; err != nil {
+			return err
 		}
 		err = tx.Exec(`UPDATE retention_periods SET position = ? WHERE category = ? AND country = ? AND position < ?`,
 			position, p.Category, p.Country, position).Error
@@ -290,6 +287,7 @@ func (r *activeRun) eraseBatch(
 		return err
 	}
 	r.run.Erased = counts
+	r.job.Progress("leads erased", total(counts), 0)
 	return r.erasures.Finish(ctx)
 }
 
@@ -381,18 +379,22 @@ func countErased(counts erasedCounts, c models.RetentionCategory, more []leads.D
 	return sum
 }
 
+func total(counts erasedCounts) (n int64) {
+	for _, byCountry := range counts {
+		for _, erased := range byCountry {
+			n += erased
+		}
+	}
+	return n
+}
+
 // end marks the run as ended, and records it in the audit log if it erased something.
 func (r *activeRun) end(ctx context.Context) error {
 	now := r.clock.Now()
-	r.run.EndedAt = &now
-	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		mine := tx.Exec(`UPDATE retention_runs SET ended_at = ?, holder = NULL WHERE id = ? AND holder = ?`, now, r.run.ID,
-			r.holder)
-		if mine.Error != nil || mine.RowsAffected == 0 {
-			return errors.Join(mine.Error, errRunning)
-		}
-		if len(r.run.Erased) == 0 {
-			return nil
+	return r.job.Commit(ctx, func(tx *gorm.DB) error {
+		err := tx.Exec(`UPDATE retention_runs SET ended_at = ? WHERE id = ?`, now, r.run.ID).Error
+		if err != nil || len(r.run.Erased) == 0 {
+			return err
 		}
 		after := map[string]any{}
 		for category, byCountry := range r.run.Erased {

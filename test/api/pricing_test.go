@@ -20,7 +20,7 @@ import (
 // pricesOf returns the service that the console uses to publish versions.
 func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
 	t.Helper()
-	s, err := ratecard.NewService(n.DB.DB, n.Clock)
+	s, err := ratecard.NewService(n.DB.DB, testkit.NewQueue(n.DB.DB, n.Clock), n.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}

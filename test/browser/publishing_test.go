@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/dev/browser"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 )
@@ -79,9 +81,7 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 	p.Open(h.URL + draft + "?tab=replay")
 	p.Submit(`form[action$="/replay"] button`)
 	check(p, "draft-replay-waiting")
-	if did, err := h.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
-		t.Fatal(did, err)
-	}
+	h.RunReplay(t, testkit.Value[uuid.UUID](t, h.Database, `SELECT object_id FROM jobs WHERE kind = 'replay'`))
 	p.Wait(`document.querySelector("#replay [data-state=done]")`)
 	check(p, "draft-replay")
 }

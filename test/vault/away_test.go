@@ -87,7 +87,7 @@ func (c console) retain(t *testing.T) models.RetentionRun {
 		t.Fatal(err)
 	}
 	later := clock.NewManual(c.Clock.Now().AddDate(0, 0, 40))
-	s := app.NewPrivacy(c.Config, c.DB.DB, keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), nil,
+	s := app.NewPrivacy(c.Config, c.DB.DB, testkit.NewQueue(c.DB.DB, later), keys.Readers, c.Keys, journal.Folder(c.Config.Privacy.ErasureJournal), nil,
 		later)
 	run, err := s.Retention.Run(t.Context())
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
@@ -36,14 +37,15 @@ type Settings struct {
 
 // NewServices returns the services. They decrypt contact records with keys. If j is nil, they reject erasures.
 func NewServices(
-	db *postgres.DB, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store, c clock.Clock, s Settings,
+	db *postgres.DB, queue *jobs.Queue, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store, c clock.Clock,
+	s Settings,
 ) Services {
 	erasures := erasure.NewService(db, keys, platform, j, c, s.Erasures)
 	reveals := reveal.NewService(db, keys, platform, erasures, c, s.Reveals)
 	return Services{
 		Erasures:  erasures,
 		Reveals:   reveals,
-		Retention: retention.NewService(db, erasures, c, s.Retention),
+		Retention: retention.NewService(db, erasures, queue, c, s.Retention),
 		Consents:  consents.NewService(db, erasures, c),
 		Notes:     notes.NewService(db, erasures, reveals, c),
 		Requests:  requests.NewService(db, keys, platform, erasures, reveals, c, s.Requests),

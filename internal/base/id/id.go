@@ -34,6 +34,7 @@ const (
 	Disclosure     Kind = "ds_"
 	Reconciliation Kind = "rn_"
 	PrivacyRequest Kind = "pr_"
+	RetentionRun   Kind = "rr_"
 )
 
 // Kinds are all kinds of identifiers.

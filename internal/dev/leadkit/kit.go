@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
@@ -32,13 +33,17 @@ type Settings struct {
 	RequestDays                  int
 	Retention                    retention.Periods
 	JournalFingerprint           string
+	Jobs                         *jobs.Queue // a new queue if nil
 }
 
 // NewServices returns the services of a node.
 func NewServices(
 	db *postgres.DB, keys *envelope.Wrappers, platform *keyring.Keys, j journal.Store, c clock.Clock, s Settings,
 ) privacy.Services {
-	return privacy.NewServices(db, keys, platform, j, c, privacy.Settings{
+	if s.Jobs == nil {
+		s.Jobs = testkit.NewQueue(db, c)
+	}
+	return privacy.NewServices(db, s.Jobs, keys, platform, j, c, privacy.Settings{
 		Erasures:  erasure.Settings{RequireApproval: s.RequireApproval, JournalFingerprint: s.JournalFingerprint},
 		Reveals:   reveal.Limits{RevealsPerDay: s.RevealsPerDay, LookupsPerDay: s.LookupsPerDay},
 		Retention: s.Retention,

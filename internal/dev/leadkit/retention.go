@@ -9,6 +9,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/app/privacy"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
@@ -28,8 +29,13 @@ func Periods(contact, consent int, contactBy, consentBy ByCountry) retention.Per
 
 // Retaining returns the services with the given periods, as a node has them.
 func (k Kit) Retaining(periods retention.Periods) privacy.Services {
+	return k.RetainingBy(testkit.NewQueue(k.DB.DB, k.Time), periods)
+}
+
+// RetainingBy is like Retaining, with the node's queue.
+func (k Kit) RetainingBy(queue *jobs.Queue, periods retention.Periods) privacy.Services {
 	return NewServices(k.DB.DB, k.Wrappers, k.Keys, k.Journal, k.Time,
-		Settings{RevealsPerDay: RevealsPerDay, Retention: periods})
+		Settings{RevealsPerDay: RevealsPerDay, Retention: periods, Jobs: queue})
 }
 
 // PassDays advances the clock.

@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/protocol/signing"
@@ -86,7 +89,7 @@ func fillPlatform(t testing.TB, d *Database) (rows platformRows) {
 	rows.required = p.AddPartner(t, "harbour-leads", models.SigningRequired)
 	rows.reportOnly = p.AddPartner(t, "meadow-media", models.SigningReportOnly)
 	rows.off = p.AddPartner(t, "tinker-forms", models.SigningOff)
-	cards, err := ratecard.NewService(d.DB, at)
+	cards, err := ratecard.NewService(d.DB, NewQueue(d.DB, at), at)
 	if err == nil {
 		_, err = cards.PublishShipped(t.Context())
 	}
@@ -111,7 +114,7 @@ func newPlatform(t testing.TB, d *Database, rows platformRows) *Platform {
 func (p *Platform) build(t testing.TB) {
 	t.Helper()
 	var err error
-	if p.Cards, err = ratecard.NewService(p.DB.DB, p.Time); err != nil {
+	if p.Cards, err = ratecard.NewService(p.DB.DB, NewQueue(p.DB.DB, p.Time), p.Time); err != nil {
 		t.Fatal(err)
 	}
 	if p.Quotes, err = quote.NewSealer(p.Keys.QuoteKeys()); err != nil {
@@ -128,6 +131,11 @@ func (p *Platform) build(t testing.TB) {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
 	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RequestLogRows)
+}
+
+// NewQueue returns a queue of jobs that logs nothing.
+func NewQueue(db *postgres.DB, c clock.Clock) *jobs.Queue {
+	return jobs.NewQueue(db, c, slog.New(slog.DiscardHandler))
 }
 
 // LocalWrappers returns key wrappers with a local key, which is the same for all tests.

@@ -17,19 +17,21 @@ import (
 //     the row, because a step can take minutes. During this time, beat must be able to save the
 //     progress, and users must be able to cancel the job.
 //
-// To take a job away from its worker, a transaction must change river_job_id or state in the row, and
+// To take a job away from its worker, a transaction must change river_job_id, attempt or state in the row, and
 // take the job's advisory lock in exclusive mode:
 //
 //   - Cancel changes the row and cancels the River job, which ends the current step. Then it waits
 //     for the advisory lock.
-//   - rescue locks the row. If the worker holds the advisory lock, rescue does nothing, because the
-//     worker is in a step and therefore still alive.
+//   - rescue and RunNow lock the row. If the worker holds the advisory lock, they do nothing, because
+//     the worker is in a step and therefore still alive.
 
 // isOurs is the SQL condition that a Run still owns its job. If the condition is false, the Run must not
 // write.
-const isOurs = `id = @id AND river_job_id = @job AND state = 'running'`
+const isOurs = `id = @id AND river_job_id IS NOT DISTINCT FROM @job AND attempt = @attempt AND state = 'running'`
 
-func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.RiverJobID} }
+func (r *Run) owner() map[string]any {
+	return map[string]any{"id": r.ID, "job": r.RiverJobID, "attempt": r.Attempt}
+}
 
 // ErrSuperseded means that the job was cancelled or given to another worker.
 var ErrSuperseded = apperr.New(apperr.Conflict, "job_lost", "The job was cancelled, or another node has taken it over.")
@@ -37,7 +39,7 @@ var ErrSuperseded = apperr.New(apperr.Conflict, "job_lost", "The job was cancell
 // update changes columns of the job's row. If the job no longer belongs to this run, update returns
 // ErrSuperseded.
 func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
-	if r.RiverJobID == nil {
+	if r.withoutRow() {
 		return nil
 	}
 	q := tx.Model(&models.Job{}).Where(isOurs, r.owner()).Updates(columns)
@@ -50,7 +52,7 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 // hold prevents other workers from taking over the job until the transaction ends. If the job no longer
 // belongs to this run, hold returns ErrSuperseded.
 func (r *Run) hold(tx *gorm.DB) error {
-	if r.RiverJobID == nil {
+	if r.withoutRow() {
 		return nil
 	}
 	if err := lockShared(tx, r.ID); err != nil {

@@ -37,8 +37,14 @@ func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number
 // Latest returns the newest job for an object. found is false if the object has no jobs. Latest
 // does not check whether the user is allowed to see the object.
 func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, found bool, err error) {
-	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
-	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
+	w, found, err = q.LatestIn(q.db.Gorm.WithContext(ctx), object)
+	return w, found, postgres.Translate(err)
+}
+
+// LatestIn is like Latest in the transaction tx.
+func (q *Queue) LatestIn(tx *gorm.DB, object uuid.UUID) (w models.Job, found bool, err error) {
+	result := tx.Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
+	return w, result.RowsAffected > 0, result.Error
 }
 
 // List returns a page of the jobs that the user is allowed to see, newest first. The results newer and

@@ -1,10 +1,10 @@
-// Package jobs runs background jobs, which take too long for a request: payout runs, reconciliations and
-// large exports. Each job has a row in the table jobs, which contains the state, progress and outcome
+// Package jobs runs background jobs, which take too long for a request: payout runs, reconciliations,
+// large exports, replays of prices and retention runs. Each job has a row in the table jobs, which contains the state, progress and outcome
 // that users see. The states are those of models.JobState. For each row, there is also a job of the
 // queue library River, called the River job. River assigns it to a node, retries it and cancels it.
 //
-// Only one River job at a time may write on behalf of a row. Its id is in the row's column river_job_id.
-// Run.Step and Run.Commit check the id in each transaction, so a worker whose job was cancelled or given
+// Only one worker at a time may write on behalf of a row. It is identified by the row's columns river_job_id, which is
+// null for RunNow, and attempt. Run.Step and Run.Commit check them in each transaction, so a worker whose job was cancelled or given
 // to another worker can no longer write. fence.go documents the protocol.
 //
 // enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is
@@ -59,6 +59,7 @@ type Queue struct {
 // NewQueue returns a queue that is stored in the service's database. Call Handle for each kind of
 // job before enqueuing jobs.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
+	db = db.WithConstraints(postgres.Constraints{"jobs_one_open": ErrRunning})
 	q := &Queue{db: db, clock: c, log: log, handlers: map[models.JobKind]Handler{}}
 	q.river = q.newRiver()
 	return q
@@ -67,9 +68,20 @@ func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
 // Handle registers the handler for a kind of job.
 func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by }
 
-// Enqueue adds a job in the caller's transaction. The job runs only if the transaction is committed. If
-// the job is not for a single partner, the parameter partner is uuid.Nil.
+// Enqueue adds a job in the caller's transaction. The job runs only if the transaction is committed. An object
+// has at most one open job. If the job is not for a single partner, the parameter partner is uuid.Nil.
 func (q *Queue) Enqueue(
+	tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID,
+) (models.Job, error) {
+	w, err := q.create(tx, by, kind, object, partner)
+	if err != nil {
+		return w, err
+	}
+	err = q.insertJob(tx, &w)
+	return w, err
+}
+
+func (q *Queue) create(
 	tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID,
 ) (models.Job, error) {
 	w := models.Job{
@@ -79,11 +91,7 @@ func (q *Queue) Enqueue(
 	if partner != uuid.Nil {
 		w.PartnerID = &partner
 	}
-	if err := tx.Create(&w).Error; err != nil {
-		return w, err
-	}
-	err := q.insertJob(tx, &w)
-	return w, err
+	return w, tx.Create(&w).Error
 }
 
 // Cancel cancels a job that has not ended, and calls the Undo function of the job's handler.

@@ -3,7 +3,6 @@ package jobs_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -46,7 +45,7 @@ func newLineQueue(t *testing.T) *lineQueue {
 // queue returns the queue of another node with the same database.
 func (s *lineQueue) queue(t *testing.T) *jobs.Queue {
 	t.Helper()
-	return jobs.NewQueue(s.db.DB, s.clock, slog.New(slog.DiscardHandler))
+	return testkit.NewQueue(s.db.DB, s.clock)
 }
 
 // startQueue runs a queue until the test ends or stop is called.

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
@@ -25,10 +26,23 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun returns a Run that does not use the queue, for commands that run a job themselves.
+// NewInlineRun returns a Run without a row in the table jobs, for commands whose work ends with the command. Queue.RunNow
+// runs a job that a node continues if the command stops.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
-	w.RiverJobID = nil
+	w.ID = 0
 	return &Run{Job: w, db: db, clock: c}
+}
+
+// withoutRow reports whether the job has no row in the table jobs.
+func (r *Run) withoutRow() bool { return r.ID == 0 }
+
+// Actor returns the user or process that enqueued the job.
+func (r *Run) Actor() audit.Actor {
+	by := audit.Actor{Name: r.EnqueuedBy}
+	if r.StaffID != nil {
+		by.Staff = *r.StaffID
+	}
+	return by
 }
 
 // Progress sets the phase of the job and the number of units of work that are done. If total is 0, the
@@ -73,7 +87,7 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 // data. The rows that the handler's Undo function changes may be written only by the function last.
 // Cancel locks the job's row before these rows, and CommitPgx must use the same order.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
-	if r.RiverJobID != nil {
+	if !r.withoutRow() {
 		args := pgx.NamedArgs(r.progress())
 		args["ended_at"] = r.clock.Now()
 		maps.Copy(args, r.owner())

@@ -84,18 +84,22 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		q.log.Warn("cannot claim a job, retrying", "job", j.Args.ID, "error", postgres.Translate(err))
 		return river.JobSnooze(pollInterval)
 	}
+	return q.settle(ctx, j, r, q.attempt(ctx, r))
+}
+
+// attempt calls the job's handler while it reports progress.
+func (q *Queue) attempt(ctx context.Context, r *Run) error {
 	beating, stop := context.WithCancel(ctx)
 	var heart sync.WaitGroup
 	heart.Go(func() { r.beat(beating) })
-	err = q.attempt(ctx, r)
-	stop()
-	heart.Wait()
-	return q.settle(ctx, j, r, err)
+	defer heart.Wait()
+	defer stop()
+	return q.handle(ctx, r)
 }
 
-// attempt calls the job's handler and turns a panic into an error. Otherwise River would store and log
+// handle calls the job's handler and turns a panic into an error. Otherwise River would store and log
 // the panic's value, which may contain personal data.
-func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
+func (q *Queue) handle(ctx context.Context, r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			q.log.Error("job panicked", "kind", r.Kind, "job", r.ID, "stack", string(debug.Stack()))
@@ -124,10 +128,14 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	if result.RowsAffected == 0 {
 		return nil, ErrSuperseded
 	}
+	return q.newRun(w), nil
+}
+
+func (q *Queue) newRun(w models.Job) *Run {
 	return &Run{
 		Job: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock,
 		phase: w.Phase, done: w.Done, total: w.Total,
-	}, nil
+	}
 }
 
 // settle records the result of an attempt and returns the result of the River job.
@@ -186,6 +194,14 @@ func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 
 // giveUp marks the job as failed. The parameter failure is the message for users.
 func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
+	if err := q.saveFailure(ctx, r, failure); err != nil {
+		return err
+	}
+	return river.JobCancel(errors.New(failure))
+}
+
+// saveFailure marks the job as failed, unless it no longer belongs to r.
+func (q *Queue) saveFailure(ctx context.Context, r *Run, failure string) error {
 	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, r.progress()); err != nil {
 			return err
@@ -196,5 +212,5 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		q.log.Error("cannot save the failure of a job", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 		return errors.New("saving the failure failed; see the log")
 	}
-	return river.JobCancel(errors.New(failure))
+	return nil
 }
