@@ -56,7 +56,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 	var found audit.ListResult
 	if len(mistakes) == 0 {
 		var err error
-		if found, err = h.Audit.List(k.R.Context(), k.Scope, k.EventReader(), f, web.KeyPage(q)); err != nil {
+		if found, err = h.Audit.List(k.R.Context(), k.Scope, k.EventReader(), f, web.NumberPage(q)); err != nil {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func TestAuditPages(t *testing.T) {
 	seen := statusChanges(p)
 	for range 2 {
 		older := p.Link("next")
-		if !strings.HasPrefix(older, "/audit?action=partner.&older=") {
+		if !strings.HasPrefix(older, "/audit?action=partner.&after=") {
 			t.Fatalf("the link to older events is %q", older)
 		}
 		p = b.Get(t, older)
@@ -55,8 +55,8 @@ func TestAuditPages(t *testing.T) {
 		"from=2026-01-02&to=2026-01-02":       50,
 		"to=2026-01-01":                       0,
 		"from=tomorrow":                       0,
-		"older=x":                             50,
-		"older=-5":                            50,
+		"after=x":                             50,
+		"after=-5":                            50,
 		"action=" + strings.Repeat("x", 4000): 0,
 	} {
 		p := b.Get(t, "/audit?"+query)
@@ -107,7 +107,7 @@ func TestAuditSearch(t *testing.T) {
 	seen := len(p.Values("data-action"))
 	for range 2 {
 		older := p.Link("next")
-		if !strings.HasPrefix(older, "/audit/find?action=partner.status&older=") || strings.Contains(older, "anary") {
+		if !strings.HasPrefix(older, "/audit/find?action=partner.status&after=") || strings.Contains(older, "anary") {
 			t.Fatalf("the form for older events is sent to %q", older)
 		}
 		p = b.Post(t, older, form)

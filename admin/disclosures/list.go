@@ -33,9 +33,8 @@ func (h *Handlers) list(k *web.Request) error {
 		}
 		v.Kinds = append(v.Kinds, tab)
 	}
-	before, _ := consents.ParseDisclosureCursor(q.Get("before")) // an invalid cursor means the first page
-	after, _ := consents.ParseDisclosureCursor(q.Get("after"))
-	all, newer, older, err := h.Consents.Disclosures(k.R.Context(), k.Scope, kind, before, after, web.PageSize)
+	page := web.PageOf(q, web.PageSize, consents.ParseDisclosureCursor)
+	all, newer, older, err := h.Consents.Disclosures(k.R.Context(), k.Scope, kind, page)
 	if err != nil {
 		return err
 	}
@@ -44,8 +43,7 @@ func (h *Handlers) list(k *web.Request) error {
 			Text: ui.Link{Label: k.Erasable(startOf(d)), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
 		})
 	}
-	v.Pager = web.PagerBetween(allTexts.URL, q, newer, older, len(all),
-		func(row int) string { return all[row].Cursor().String() })
+	v.Pager = web.Pager(allTexts.URL, q, all, newer, older, func(d consents.Disclosure) string { return d.Cursor().String() })
 	return k.Show(http.StatusOK, view.List(v))
 }
 

@@ -19,7 +19,7 @@ func (h *Handlers) list(k *web.Request) error { return h.show(k, http.StatusOK) 
 
 func (h *Handlers) show(k *web.Request, status int) error {
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Jobs.List(k.R.Context(), k.Scope, k.Session.Staff.ID, web.KeyPage(q))
+	all, newer, older, err := h.Jobs.List(k.R.Context(), k.Scope, k.Session.Staff.ID, web.NumberPage(q))
 	if err != nil {
 		return err
 	}
@@ -27,9 +27,7 @@ func (h *Handlers) show(k *web.Request, status int) error {
 	if v.Rows, err = h.rows(k, all...); err != nil {
 		return err
 	}
-	if n := len(all); n > 0 {
-		v.Pager = web.KeyPager("/jobs", q, newer, older, all[0].ID, all[n-1].ID)
-	}
+	v.Pager = web.Pager("/jobs", q, all, newer, older, func(w models.Job) string { return web.Number(w.ID) })
 	return k.Show(status, view.List(v))
 }
 

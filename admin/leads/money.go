@@ -29,7 +29,7 @@ const leadEntries = 100
 func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.DetailsView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID},
-		postgres.Page{Size: leadEntries})
+		postgres.Page[int64]{Size: leadEntries})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 // There is no payment if the account's net amount is zero.
 func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
-	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
+	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page[int64]{Size: 1})
 	for _, p := range payments {
 		v.Timeline = append(v.Timeline, view.Step{
 			At:     p.OccurredAt,

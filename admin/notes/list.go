@@ -15,13 +15,11 @@ import (
 
 func (h *Handlers) list(k *web.Request) error {
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Notes.Notes(k.R.Context(), k.Scope, notes.Page{
-		Before: q.Get("before"), After: q.Get("after"), Size: web.PageSize,
-	})
+	all, newer, older, err := h.Notes.Notes(k.R.Context(), k.Scope, web.TextPage(q))
 	if err != nil {
 		return err
 	}
-	pager := web.PagerBetween(allNotes.URL, q, newer, older, len(all), func(row int) string { return all[row].ID })
+	pager := web.Pager(allNotes.URL, q, all, newer, older, func(n notes.Note) string { return n.ID })
 	return k.Show(http.StatusOK, view.List(view.ListView{
 		Shell: k.Shell(allNotes.Label), Tabs: k.PrivacyTabs(), Rows: rows(k, all), Pager: pager,
 	}))

@@ -21,7 +21,7 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 		return k.Show(http.StatusOK, view.PartnerAudit(v))
 	}
 	q := k.R.URL.Query()
-	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), k.EventReader(), audit.Filter{}, web.KeyPage(q))
+	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), k.EventReader(), audit.Filter{}, web.NumberPage(q))
 	if err != nil {
 		return err
 	}

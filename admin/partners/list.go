@@ -8,6 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -31,9 +32,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		Manager: web.SearchText(q, "manager"),
 		Signing: web.SearchText(q, "signing"),
 		Sort:    q.Get("sort"),
-		Before:  q.Get("before"),
-		After:   q.Get("after"),
-		Size:    partnersPage,
+		Page:    postgres.Page[string]{Before: q.Get("before"), After: q.Get("after"), Size: partnersPage},
 	}
 	found, err := h.Partners.Page(k.R.Context(), k.Scope, query)
 	if err != nil {

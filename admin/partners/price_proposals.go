@@ -2,6 +2,7 @@ package partners
 
 import (
 	"cmp"
+
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"

@@ -98,7 +98,7 @@ func requestsURL(partnerURL string, filters url.Values) string {
 
 func (h *Handlers) listRequests(k *web.Request, f reporting.RequestFilter, v *view.RequestsView) error {
 	q := k.R.URL.Query()
-	found, err := h.Reporting.Requests(k.R.Context(), k.Scope, f, web.KeyPage(q))
+	found, err := h.Reporting.Requests(k.R.Context(), k.Scope, f, web.NumberPage(q))
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,8 @@ func (h *Handlers) listRequests(k *web.Request, f reporting.RequestFilter, v *vi
 	for _, r := range found.Requests {
 		v.Requests = append(v.Requests, requestRow(k, r, names))
 	}
-	if n := len(found.Requests); n > 0 {
-		v.Pager = web.KeyPager(v.URL, q, found.Newer, found.Older, found.Requests[0].ID, found.Requests[n-1].ID)
-	}
+	v.Pager = web.Pager(v.URL, q, found.Requests, found.Newer, found.Older,
+		func(r reporting.Request) string { return web.Number(r.ID) })
 	return nil
 }
 

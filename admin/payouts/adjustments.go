@@ -34,9 +34,7 @@ func (h *Handlers) adjustmentsPage(k *web.Request) error {
 		Partner:  partner.ID,
 		Currency: currency,
 		State:    models.AdjustmentState(web.SearchText(q, "state")),
-		Before:   cursor(q, "before", id.Adjustment),
-		After:    cursor(q, "after", id.Adjustment),
-		Size:     web.PageSize,
+		Page:     web.IDPage(q, id.Adjustment),
 	})
 	if err != nil {
 		return err
@@ -59,8 +57,8 @@ func (h *Handlers) adjustmentsPage(k *web.Request) error {
 	for _, a := range all {
 		v.Adjustments = append(v.Adjustments, h.adjustmentRow(k, a))
 	}
-	v.Pager = web.PagerBetween(allAdjustments.URL, q, newer, older, len(all),
-		func(i int) string { return payouts.AdjustmentID(all[i].ID) })
+	v.Pager = web.Pager(allAdjustments.URL, q, all, newer, older,
+		func(a payouts.Adjustment) string { return payouts.AdjustmentID(a.ID) })
 	return k.Show(http.StatusOK, view.Adjustments(v))
 }
 

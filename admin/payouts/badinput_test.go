@@ -96,7 +96,7 @@ func TestBadPayoutFilters(t *testing.T) {
 		"/payouts/runs", "/payouts/balances", "/payouts/adjust", "/jobs"} {
 		for _, value := range values {
 			q := url.Values{}
-			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"},
+			for _, name := range append([]string{"state", "outcome", "before", "after"},
 				payoutpages.LedgerFilters...) {
 				q.Set(name, value)
 			}

@@ -77,13 +77,6 @@ func parseFilter(q url.Values, name string, parse func(string) (uuid.UUID, error
 // notALead is the message for a text that is not the ID of a lead.
 const notALead = "Enter a leadId, which starts with ld_, or a transactionId, which starts with tx_."
 
-// cursor returns the row id in a query parameter. A page of rows starts just after this row, or ends
-// just before it. If the id is not valid, cursor returns uuid.Nil, which selects the first page.
-func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
-	at, _ := id.Parse(kind, q.Get(name))
-	return at
-}
-
 func currencyOptions(code string) []ui.Option {
 	var all []ui.Option
 	for c := money.GBP; c.Valid(); c++ {

@@ -89,7 +89,7 @@ func (h *Handlers) ledgerPage(k *web.Request) error {
 }
 
 func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledgerSelection) error {
-	entries, newer, older, err := h.Payouts.Entries(k.R.Context(), k.Scope, f.Filter, web.KeyPage(q))
+	entries, newer, older, err := h.Payouts.Entries(k.R.Context(), k.Scope, f.Filter, web.NumberPage(q))
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,7 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 	for _, e := range entries {
 		v.Entries = append(v.Entries, h.ledgerRow(k, e))
 	}
-	if len(entries) > 0 {
-		v.Pager = web.KeyPager("/payouts", q, newer, older, entries[0].ID, entries[len(entries)-1].ID)
-	}
+	v.Pager = web.Pager("/payouts", q, entries, newer, older, func(e payouts.Entry) string { return web.Number(e.ID) })
 	if !f.invalid() {
 		v.Pager.Count = web.CountText(n, more, "entry", "entries")
 	}

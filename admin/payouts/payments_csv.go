@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -54,7 +55,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 // eachPayment calls the function each with the statement of every account that the run pays. It reads
 // the statements in batches.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
-	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentBatchSize}
+	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Page: postgres.Page[string]{Size: paymentBatchSize}}
 	for {
 		all, _, more, err := h.Payouts.Statements(k.R.Context(), k.Scope, q)
 		if err != nil {
@@ -68,6 +69,6 @@ func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(pay
 		if !more {
 			return nil
 		}
-		q.After = all[len(all)-1].Identifier
+		q.Page.After = all[len(all)-1].Identifier
 	}
 }

@@ -61,14 +61,14 @@ func TestLedger(t *testing.T) {
 		"from=2026-01-03":                                        {0, 0},
 		"to=2026-01-01":                                          {0, 0},
 		"kind=%00":                                               {0, 0},
-		"older=1":                                                {0, 0},
+		"after=1":                                                {0, 0},
 	} {
 		for i, b := range []*admintest.Client{c.Client, mine} {
 			p := b.Get(t, "/payouts?"+query)
 			if got := len(regexp.MustCompile(`data-entry="\d`).FindAllString(p.Body, -1)); p.Status != http.StatusOK || got != want[i] {
 				t.Errorf("%s, user %d: got status %d and %d entries, want %d", query, i, p.Status, got, want[i])
 			}
-			if query == "older=1" {
+			if query == "after=1" {
 				continue
 			}
 			file := b.Get(t, "/payouts/ledger.csv?"+query)

@@ -88,7 +88,7 @@ func (h *Handlers) acceptBlocked(k *web.Request, r models.Return) (reason, accep
 // user can see.
 func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, found bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
-		postgres.Page{Size: 1})
+		postgres.Page[int64]{Size: 1})
 	if err != nil || len(all) == 0 {
 		return l, false, err
 	}

@@ -30,9 +30,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		Partner: partner.ID,
 		Lead:    leadFilter(q, "lead"),
 		State:   models.ReturnState(web.SearchText(q, "state")),
-		Before:  cursor(q, "before", id.Return),
-		After:   cursor(q, "after", id.Return),
-		Size:    web.PageSize,
+		Page:    web.IDPage(q, id.Return),
 	}
 	all, newer, older, err := h.Payouts.Returns(k.R.Context(), k.Scope, query)
 	if err != nil {
@@ -73,7 +71,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 			RequestedAt: r.RequestedAt,
 		})
 	}
-	v.Pager = web.PagerBetween("/payouts/returns", q, newer, older, len(all),
-		func(i int) string { return id.Format(id.Return, all[i].ID) })
+	v.Pager = web.Pager("/payouts/returns", q, all, newer, older,
+		func(r models.Return) string { return id.Format(id.Return, r.ID) })
 	return k.Show(http.StatusOK, view.Returns(v))
 }

@@ -169,9 +169,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	query := payouts.StatementQuery{
 		Run:     r.ID,
 		Outcome: models.StatementOutcome(web.SearchText(q, "outcome")),
-		Before:  web.SearchText(q, "before"),
-		After:   web.SearchText(q, "after"),
-		Size:    web.PageSize,
+		Page:    web.TextPage(q),
 	}
 	all, newer, older, err := h.Payouts.Statements(k.R.Context(), k.Scope, query)
 	if err != nil {
@@ -191,7 +189,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 			Net:      money.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
-	v.Pager = web.PagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })
+	v.Pager = web.Pager(v.URL, q, all, newer, older, func(s payouts.AccountStatement) string { return s.Identifier })
 	v.Pager.BySize = true
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -23,8 +24,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 		return err
 	}
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Payouts.Runs(k.R.Context(), k.Scope, cursor(q, "before", id.Payout),
-		cursor(q, "after", id.Payout), web.PageSize)
+	all, newer, older, err := h.Payouts.Runs(k.R.Context(), k.Scope, web.IDPage(q, id.Payout))
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 			Total:    money.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
-	v.Pager = web.PagerBetween("/payouts/runs", q, newer, older, len(all),
-		func(i int) string { return payouts.RunID(all[i].ID) })
+	v.Pager = web.Pager("/payouts/runs", q, all, newer, older,
+		func(r models.PayoutRun) string { return payouts.RunID(r.ID) })
 	return k.Show(http.StatusOK, view.Runs(v))
 }

@@ -352,8 +352,8 @@ func TestInvalidCursors(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()),
-		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/jobs?older=x", "/payouts?older=-1",
-		"/payouts?newer=99999999999999999999"} {
+		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/jobs?after=x", "/payouts?after=-1",
+		"/payouts?before=99999999999999999999"} {
 		if p := c.Get(t, path); p.Status != http.StatusOK {
 			t.Errorf("%s: got status %d, want 200", path, p.Status)
 		}

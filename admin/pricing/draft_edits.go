@@ -5,6 +5,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
@@ -14,14 +15,12 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 		return err
 	}
 	q := k.R.URL.Query()
-	found, newer, older, err := h.Prices.Edits(k.R.Context(), d.ID, web.KeyPage(q))
+	found, newer, older, err := h.Prices.Edits(k.R.Context(), d.ID, web.NumberPage(q))
 	if err != nil {
 		return err
 	}
 	v := view.DraftEditsView{Head: head}
-	if n := len(found); n > 0 {
-		v.Pager = web.KeyPager(head.URL, q, newer, older, found[0].ID, found[n-1].ID)
-	}
+	v.Pager = web.Pager(head.URL, q, found, newer, older, func(e models.RateCardEdit) string { return web.Number(e.ID) })
 	for _, e := range found {
 		v.Edits = append(v.Edits, view.EditRow{
 			At:       e.At,

@@ -71,23 +71,20 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 // pageOfRules returns one page of rules. If the query contains a rule number, the page starts after that
 // rule, or ends before it.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
-	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
+	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.NumberPage(q)
 	from := 0
-	for page.OlderThan > 0 && from < len(rows) && int64(rows[from].Number) <= page.OlderThan {
+	for page.StartsAfter() && from < len(rows) && int64(rows[from].Number) <= page.After {
 		from++
 	}
-	if page.NewerThan > 0 {
-		for from < len(rows) && int64(rows[from].Number) < page.NewerThan {
+	if page.EndsBefore() {
+		for from < len(rows) && int64(rows[from].Number) < page.Before {
 			from++
 		}
 		from = max(from-RulesPage, 0)
 	}
 	to := min(from+RulesPage, len(rows))
 	shown := rows[from:to]
-	var p ui.Pager
-	if len(shown) > 0 {
-		p = web.KeyPager(path, q, from > 0, to < len(rows), int64(shown[0].Number), int64(shown[len(shown)-1].Number))
-	}
+	p := web.Pager(path, q, shown, from > 0, to < len(rows), func(r view.RuleRow) string { return strconv.Itoa(r.Number) })
 	p.Count = count
 	return shown, p
 }

@@ -109,11 +109,11 @@ func TestRulesList(t *testing.T) {
 		t.Errorf("got rules with problems %s", wrong.Text())
 	}
 	first := d.Get(t, d.DraftURL+"?tab=rules")
-	second := d.Get(t, d.DraftURL+"?tab=rules&older=100")
-	back := d.Get(t, d.DraftURL+"?tab=rules&newer=101")
+	second := d.Get(t, d.DraftURL+"?tab=rules&after=100")
+	back := d.Get(t, d.DraftURL+"?tab=rules&before=101")
 	if strings.Count(first.Body, `class="main"`) != pricingpages.RulesPage ||
-		!strings.Contains(first.Body, "older=100") || strings.Contains(first.Body, "newer=") ||
-		!strings.Contains(second.Body, "newer=101") || !strings.Contains(back.Body, "older=100") {
+		!strings.Contains(first.Body, "after=100") || strings.Contains(first.Body, "before=") ||
+		!strings.Contains(second.Body, "before=101") || !strings.Contains(back.Body, "after=100") {
 		t.Errorf("got %d rules: %s", strings.Count(first.Body, `class="main"`), first.Text())
 	}
 	d.Cell(t, "plumber", "0", "61.5")

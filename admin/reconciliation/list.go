@@ -61,8 +61,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 			Made:      r.CreatedAt,
 		})
 	}
-	v.Pager = web.PagerBetween("/reconciliation", q, newer, older, len(found),
-		func(row int) string { return reconcile.ID(found[row].ID) })
+	v.Pager = web.Pager("/reconciliation", q, found, newer, older,
+		func(r reconcile.Reconciliation) string { return reconcile.ID(r.ID) })
 	return k.Show(http.StatusOK, view.List(v))
 }
 
@@ -71,9 +71,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 func (h *Handlers) reconciliationQuery(
 	k *web.Request, q url.Values,
 ) (query reconcile.Query, mistake *web.Notice, err error) {
-	query.Size = ReconciliationPage
-	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))
-	query.After, _ = id.Parse(id.Reconciliation, q.Get("after"))
+	query.Page = web.IDPage(q, id.Reconciliation)
+	query.Page.Size = ReconciliationPage
 	query.State = models.ReconciliationState(q.Get("state"))
 	if text := strings.TrimSpace(q.Get("partner")); text != "" {
 		p, mistake, err := web.FindPartner(k, k.Scope, "partner", text)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/reconciliation"
@@ -20,14 +21,13 @@ func resolveURL(r reconcile.Reconciliation, line int) string {
 // line returns the line with the number in the URL. It returns web.ErrNotFound if the line does not
 // exist or cannot be resolved.
 func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile.Line, err error) {
-	n := lineNumber(k.R.PathValue("line"))
-	if n < 1 || r.State != models.ReconciliationSaved {
+	n, err := parseLine(k.R.PathValue("line"))
+	if err != nil || r.State != models.ReconciliationSaved {
 		return l, web.ErrNotFound
 	}
 	found, _, _, err := h.Reconcile.Lines(k.R.Context(), k.Scope, reconcile.LineQuery{
 		Reconciliation: r.ID,
-		After:          n - 1,
-		Size:           1,
+		Page:           postgres.Page[int]{After: n - 1, Size: 1},
 	})
 	if err != nil {
 		return l, err

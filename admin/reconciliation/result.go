@@ -2,6 +2,7 @@ package reconciliation
 
 import (
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -62,8 +63,8 @@ func (h *Handlers) fillLines(
 	k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values,
 ) error {
 	address := reconciliationURL(r.ID)
-	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
-	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // an invalid number selects the first page
+	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding}
+	query.Page = web.PageOf(q, linesPage, parseLine)
 	if v.Resolves = r.State == models.ReconciliationSaved && reconcile.Resolvable(f.Finding); v.Resolves {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []ui.Tab{
@@ -79,26 +80,19 @@ func (h *Handlers) fillLines(
 	for _, l := range lines {
 		v.Lines = append(v.Lines, h.lineRow(k, r, l))
 	}
-	before, after := "", ""
-	if newer {
-		before = strconv.Itoa(lines[0].Line)
-	}
-	if older {
-		after = strconv.Itoa(lines[len(lines)-1].Line)
-	}
 	q = maps.Clone(q)
 	q.Set("finding", string(f.Finding)) // the other pages show the same finding
-	v.Pager = web.CursorPager(address, q, before, after)
+	v.Pager = web.Pager(address, q, lines, newer, older, func(l reconcile.Line) string { return strconv.Itoa(l.Line) })
 	v.Pager.BySize = true
 	return nil
 }
 
-func lineNumber(text string) int {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0
+func parseLine(text string) (int, error) {
+	n, err := web.ParseNumber(text)
+	if n > math.MaxInt32 {
+		return 0, strconv.ErrRange
 	}
-	return int(n)
+	return int(n), err
 }
 
 func linesURL(address string, f models.Finding, open string) string {

@@ -11,9 +11,7 @@ import (
 
 func (h *Handlers) holds(k *web.Request) error {
 	q := k.R.URL.Query()
-	before, _ := id.Parse(id.Hold, q.Get("before")) // an invalid id means the first page
-	after, _ := id.Parse(id.Hold, q.Get("after"))
-	all, newer, older, err := h.Erasures.Holds(k.R.Context(), k.Scope, before, after, web.PageSize)
+	all, newer, older, err := h.Erasures.Holds(k.R.Context(), k.Scope, web.IDPage(q, id.Hold))
 	if err != nil {
 		return err
 	}
@@ -33,7 +31,6 @@ func (h *Handlers) holds(k *web.Request) error {
 		}
 		v.Holds = append(v.Holds, row)
 	}
-	v.Pager = web.PagerBetween("/privacy/holds", q, newer, older, len(v.Holds),
-		func(row int) string { return v.Holds[row].ID })
+	v.Pager = web.Pager("/privacy/holds", q, v.Holds, newer, older, func(hold view.Hold) string { return hold.ID })
 	return k.Show(http.StatusOK, view.Holds(v))
 }

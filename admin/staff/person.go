@@ -136,7 +136,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 		}
 		q := k.R.URL.Query()
 		found, err := h.Audit.List(k.R.Context(), sc, k.EventReader(),
-			audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, web.KeyPage(q))
+			audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, web.NumberPage(q))
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ func TestAuditObjects(t *testing.T) {
 	t.Parallel()
 	written := map[string]string{ // with the position in the code
 		string(models.JobPayoutRun): "jobs", string(models.JobExport): "jobs", string(models.JobReconciliation): "jobs",
+		string(models.JobReplay): "jobs", string(models.JobRetentionRun): "jobs",
 	}
 	files := token.NewFileSet()
 	for _, dir := range []string{"internal", "admin", "api", "cmd"} {

@@ -73,7 +73,7 @@ func (k *Request) withField(field, value string) string {
 		return ""
 	}
 	q := maps.Clone(k.R.URL.Query())
-	for _, cursor := range []string{"before", "after", "older", "newer"} {
+	for _, cursor := range []string{"before", "after"} {
 		q.Del(cursor)
 	}
 	q.Set(field, value)

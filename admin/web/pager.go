@@ -6,47 +6,55 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
+	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // PageSize is the number of rows on a page of a list.
 const PageSize = 50
 
-// KeyPage returns the page of a list that the query selects.
-func KeyPage(q url.Values) audit.Page {
-	p := audit.Page{Size: PageSize}
-	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // an invalid number selects the first page
-	p.NewerThan, _ = strconv.ParseInt(q.Get("newer"), 10, 64)
+// PageOf returns the page of a list that the query selects. An invalid key selects the first page.
+func PageOf[K comparable](q url.Values, size int, parse func(string) (K, error)) (p postgres.Page[K]) {
+	p.Size = size
+	if key, err := parse(q.Get("before")); err == nil {
+		p.Before = key
+	}
+	if key, err := parse(q.Get("after")); err == nil {
+		p.After = key
+	}
 	return p
+}
+
+// NumberPage returns the page of a list whose keys are numbers from 1.
+func NumberPage(q url.Values) postgres.Page[int64] { return PageOf(q, PageSize, ParseNumber) }
+
+// ParseNumber parses a number from 1.
+func ParseNumber(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && n < 1 {
+		err = strconv.ErrRange
+	}
+	return n, err
+}
+
+// IDPage returns the page of a list whose keys are ids.
+func IDPage(q url.Values, kind id.Kind) postgres.Page[uuid.UUID] {
+	return PageOf(q, PageSize, func(text string) (uuid.UUID, error) { return id.Parse(kind, text) })
+}
+
+// TextPage returns the page of a list whose keys are texts.
+func TextPage(q url.Values) postgres.Page[string] {
+	return postgres.Page[string]{Before: SearchText(q, "before"), After: SearchText(q, "after"), Size: PageSize}
 }
 
 // AuditPager links to the newer and older pages of audit events with the same filter.
 func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) {
-	if n := len(found.Events); n > 0 {
-		p = KeyPager(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
-	}
+	p = Pager(path, q, found.Events, found.Newer, found.Older, func(e models.AuditEvent) string { return Number(e.ID) })
 	p.Count = CountText(found.Count, found.CountBounded, "event", "events")
-	return p
-}
-
-// KeyPager links to the pages of newer and of older rows. The parameters newer and older state whether
-// these pages exist. The parameters first and last are the keys of the first and the last row on the
-// current page.
-func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
-	with := func(name string, key int64) string {
-		next := maps.Clone(q)
-		next.Del("older")
-		next.Del("newer")
-		next.Set(name, strconv.FormatInt(key, 10))
-		return path + "?" + next.Encode()
-	}
-	if newer {
-		p.Newer = with("newer", first)
-	}
-	if older {
-		p.Older = with("older", last)
-	}
 	return p
 }
 
@@ -66,18 +74,21 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
-// PagerBetween is like CursorPager, for a page of n rows. The parameters newer and older state whether these pages
-// exist. The function cursor returns the cursor of a row.
-func PagerBetween(path string, q url.Values, newer, older bool, n int, cursor func(row int) string) ui.Pager {
-	before, after := "", ""
-	if newer && n > 0 {
-		before = cursor(0)
+// Pager links to the pages before and after rows. The parameters before and after state whether these pages exist. The
+// function key returns the key of a row.
+func Pager[T any](path string, q url.Values, rows []T, before, after bool, key func(T) string) ui.Pager {
+	first, last := "", ""
+	if before && len(rows) > 0 {
+		first = key(rows[0])
 	}
-	if older && n > 0 {
-		after = cursor(n - 1)
+	if after && len(rows) > 0 {
+		last = key(rows[len(rows)-1])
 	}
-	return CursorPager(path, q, before, after)
+	return CursorPager(path, q, first, last)
 }
+
+// Number formats a key that is a number.
+func Number(key int64) string { return strconv.FormatInt(key, 10) }
 
 // DescendingSortLink is like SortLink, but its first click sorts in descending order.
 func DescendingSortLink(path string, q url.Values, filters []string, column string) ui.Sort {

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -133,7 +134,7 @@ const linesRead = 1000
 // of reconcile.Findings.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
-		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
+		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Page: postgres.Page[int]{Size: linesRead}}
 		for more := reconcile.Resolvable(finding); more; {
 			lines, _, older, err := s.Lines(ctx, scope.System, q)
 			if err != nil {
@@ -143,7 +144,7 @@ func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconcil
 				if err := do(viewLine(l)); err != nil {
 					return err
 				}
-				q.After = l.Line
+				q.Page.After = l.Line
 			}
 			more = older
 		}

@@ -69,13 +69,12 @@ const (
 	countedLeads   = 10_000
 )
 
-// Disclosures returns a page of disclosure texts, newest first, with only the start of each text. The page
-// begins after the position after, or ends before the position before.
+// Disclosures returns a page of disclosure texts, newest first, with only the start of each text.
 func (s *Service) Disclosures(
-	ctx context.Context, sc scope.Scope, kind DisclosureKind, before, after DisclosureCursor, size int,
+	ctx context.Context, sc scope.Scope, kind DisclosureKind, p postgres.Page[DisclosureCursor],
 ) (page []Disclosure, newer, older bool, err error) {
 	db := s.db.Gorm.WithContext(ctx)
-	order, chosen := "first_used_at DESC, id DESC", db.Model(&models.Disclosure{}).Limit(size+1)
+	order, chosen := "first_used_at DESC, id DESC", db.Model(&models.Disclosure{}).Limit(p.Size+1)
 	switch kind {
 	case StandardTexts:
 		chosen = chosen.Where("standard")
@@ -88,10 +87,11 @@ func (s *Service) Disclosures(
 		chosen = chosen.Where("partner_id IN ?", sc.IDs())
 	}
 	switch {
-	case !before.IsZero():
-		order, chosen = "first_used_at, id", chosen.Where("(first_used_at, id) > (?, ?)", before.FirstUsedAt, before.ID)
-	case !after.IsZero():
-		chosen = chosen.Where("(first_used_at, id) < (?, ?)", after.FirstUsedAt, after.ID)
+	case p.EndsBefore():
+		order = "first_used_at, id"
+		chosen = chosen.Where("(first_used_at, id) > (?, ?)", p.Before.FirstUsedAt, p.Before.ID)
+	case p.StartsAfter():
+		chosen = chosen.Where("(first_used_at, id) < (?, ?)", p.After.FirstUsedAt, p.After.ID)
 	}
 	uses := usesOf(db, sc).Select("u.lead_id").Where("u.digest = d.digest AND NOT d.standard").Limit(countedPerText + 1)
 	var found []Disclosure
@@ -105,7 +105,7 @@ func (s *Service) Disclosures(
 	for i := range found {
 		found[i].limitLeads(countedPerText)
 	}
-	page, newer, older = postgres.SplitPageAt(found, size, !after.IsZero(), !before.IsZero())
+	page, newer, older = postgres.SplitPage(p, found)
 	return page, newer, older, nil
 }
 
@@ -272,9 +272,6 @@ type DisclosureCursor struct {
 	FirstUsedAt time.Time
 	ID          uuid.UUID
 }
-
-// IsZero reports whether c is the zero value.
-func (c DisclosureCursor) IsZero() bool { return c == DisclosureCursor{} }
 
 // Cursor returns the position of the text.
 func (d Disclosure) Cursor() DisclosureCursor { return DisclosureCursor{d.FirstUsedAt.UTC(), d.ID} }

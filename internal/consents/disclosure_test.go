@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/dev/leadkit"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/erasure"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/models"
 )
@@ -65,7 +66,8 @@ func TestDisclosures(t *testing.T) {
 		t.Helper()
 		b, _ := consents.ParseDisclosureCursor(before)
 		a, _ := consents.ParseDisclosureCursor(after)
-		rows, newer, older, err := r.Consents.Disclosures(t.Context(), sc, kind, b, a, size)
+		rows, newer, older, err := r.Consents.Disclosures(t.Context(), sc, kind,
+			postgres.Page[consents.DisclosureCursor]{Before: b, After: a, Size: size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +150,7 @@ func TestDisclosureOfManyLeads(t *testing.T) {
 	r.agree(t, r.Required, "I agree")
 	r.DB.Exec(t, `INSERT INTO disclosure_uses (lead_id, digest) SELECT gen_random_uuid(), digest FROM disclosures, generate_series(1, 100)`)
 	page, _, _, err := r.Consents.Disclosures(t.Context(), scope.System, consents.NonStandardTexts,
-		consents.DisclosureCursor{}, consents.DisclosureCursor{}, 9)
+		postgres.Page[consents.DisclosureCursor]{Size: 9})
 	if err != nil || len(page) != 1 || page[0].Leads != 100 || !page[0].MoreLeads {
 		t.Errorf("got %+v, %v", page, err)
 	}
@@ -160,7 +162,7 @@ func TestDisclosureOfManyLeads(t *testing.T) {
 func TestDisclosureCursor(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "x", "1", "1-", "1-ld_01JD3Z0000000000000000000A", "-1-ds_01JD3Z0000000000000000000A", "9223372036854775807-ds_01JD3Z0000000000000000000A"} {
-		if c, err := consents.ParseDisclosureCursor(text); err == nil || !c.IsZero() {
+		if c, err := consents.ParseDisclosureCursor(text); err == nil || c != (consents.DisclosureCursor{}) {
 			t.Errorf("%q: got %+v, %v", text, c, err)
 		}
 	}

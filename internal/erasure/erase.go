@@ -181,7 +181,7 @@ func checkConsentNotErased(tx *gorm.DB, lead uuid.UUID) error {
 // ErasedAmong returns which of the given leads are erased, or will be by a pending erasure. If full is true, it leaves
 // out those whose consent was not erased with them.
 func ErasedAmong(tx *gorm.DB, ids []uuid.UUID, full bool) (map[uuid.UUID]bool, error) {
-	query := tx.Model(&models.Erasure{}).Where("lead_id = ANY (?::uuid[])", postgres.UUIDArray(ids))
+	query := tx.Model(&models.Erasure{}).Where("lead_id = ANY (?::uuid[])", postgres.Array(ids))
 	if full {
 		query = query.Where(fullErasure)
 	}

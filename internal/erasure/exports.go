@@ -1,11 +1,10 @@
 package erasure
 
 import (
-	"strings"
-
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/base/money"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // deleteExportsSQL deletes the exports for consumers that contain a lead of an entry, and the prepared ledger
@@ -67,14 +66,13 @@ func deleteExports(tx *gorm.DB, sql string, entry int64) error {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('ledger exports'))`).Error; err != nil {
 		return err
 	}
-	return tx.Exec(sql, map[string]any{"entry": entry, "currencies": currencyCodes()}).Error
+	return tx.Exec(sql, map[string]any{"entry": entry, "currencies": postgres.Array(currencyCodes())}).Error
 }
 
-// currencyCodes returns the codes of all currencies as the text of an array, in the order of their numbers.
-func currencyCodes() string {
-	var codes []string
+// currencyCodes returns the codes of all currencies, in the order of their numbers.
+func currencyCodes() (codes []string) {
 	for _, c := range money.Currencies {
 		codes = append(codes, c.String())
 	}
-	return "{" + strings.Join(codes, ",") + "}"
+	return codes
 }

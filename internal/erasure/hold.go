@@ -3,9 +3,7 @@ package erasure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,15 +53,6 @@ func (n NewHold) Check() (NewHold, error) {
 
 // holdDigests contains the lookup digests of a person. They are only stored while the hold is active.
 type holdDigests struct{ email, phone [][]byte }
-
-// byteaArray formats digests as a Postgres array.
-func byteaArray(digests [][]byte) string {
-	items := make([]string, len(digests))
-	for i, d := range digests {
-		items[i] = fmt.Sprintf(`"\\x%x"`, d)
-	}
-	return "{" + strings.Join(items, ",") + "}"
-}
 
 // PlaceHold places a legal hold. While it is active, the lead cannot be erased.
 //
@@ -117,7 +106,7 @@ func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h m
 		h.PartnerID = lead.PartnerID
 		err := tx.Exec(`INSERT INTO legal_holds (id, lead_id, partner_id, person, email_digests, phone_digests, reason, placed_at, placed_by, placed_by_id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			h.ID, h.LeadID, h.PartnerID, h.Person, byteaArray(digests.email), byteaArray(digests.phone), h.Reason, h.PlacedAt, h.PlacedBy, h.PlacedByID).Error
+			h.ID, h.LeadID, h.PartnerID, h.Person, postgres.Array(digests.email), postgres.Array(digests.phone), h.Reason, h.PlacedAt, h.PlacedBy, h.PlacedByID).Error
 		if err != nil {
 			return err
 		}
@@ -198,12 +187,11 @@ func (s *Service) ActiveHold(ctx context.Context, sc scope.Scope, hold uuid.UUID
 	return h, postgres.Translate(err)
 }
 
-// Holds returns a page of legal holds, newest first. It starts after the hold with the id after, or ends
-// before the one with the id before.
+// Holds returns a page of legal holds, newest first.
 func (s *Service) Holds(
-	ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int,
+	ctx context.Context, sc scope.Scope, p postgres.Page[uuid.UUID],
 ) (page []models.LegalHold, newer, older bool, err error) {
-	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
+	q := p.Apply(s.db.Gorm.WithContext(ctx), "id")
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
@@ -211,7 +199,7 @@ func (s *Service) Holds(
 	if err := q.Find(&found).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	page, newer, older = postgres.SplitPageAt(found, size, after != uuid.Nil, before != uuid.Nil)
+	page, newer, older = postgres.SplitPage(p, found)
 	return page, newer, older, nil
 }
 
@@ -264,7 +252,7 @@ const heldSQL = `SELECT l.id FROM leads l WHERE l.id BETWEEN ? AND ? AND l.id = 
 func HeldAmong(tx *gorm.DB, ids []uuid.UUID) (found []uuid.UUID, err error) {
 	for batch := range slices.Chunk(ids, LeadsPerEntry) {
 		var rows []uuid.UUID
-		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], postgres.UUIDArray(batch)).Scan(&rows).Error; err != nil {
+		if err := tx.Raw(heldSQL, batch[0], batch[len(batch)-1], postgres.Array(batch)).Scan(&rows).Error; err != nil {
 			return nil, err
 		}
 		found = append(found, rows...)
@@ -331,7 +319,7 @@ func (s *Service) ResealHolds(ctx context.Context) (n int, err error) {
 		}
 		var d holdDigests
 		d.email, d.phone = contact.AllDigests(s.platform)
-		q := s.db.Gorm.WithContext(ctx).Exec(addDigestsSQL, byteaArray(d.email), byteaArray(d.phone), h.ID)
+		q := s.db.Gorm.WithContext(ctx).Exec(addDigestsSQL, postgres.Array(d.email), postgres.Array(d.phone), h.ID)
 		if q.Error != nil {
 			return n, postgres.Translate(q.Error)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/erasure"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/retention"
 	"github.com/pingpost/pingpost/models"
 )
@@ -65,7 +66,7 @@ func TestLegalHoldOnLead(t *testing.T) {
 			t.Errorf("got %d events %s, want %d", n, action, want)
 		}
 	}
-	if page, newer, older, err := s.Erasures.Holds(t.Context(), scope.System, uuid.Nil, uuid.Nil, 2); err != nil ||
+	if page, newer, older, err := s.Erasures.Holds(t.Context(), scope.System, postgres.Page[uuid.UUID]{Size: 2}); err != nil ||
 		len(page) != 2 || newer || !older || page[1].ID != second.ID || page[1].ReleasedBy != "fay@example.com" {
 		t.Errorf("got %+v, %t, %t, %v", page, newer, older, err)
 	}

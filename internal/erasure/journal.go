@@ -331,7 +331,7 @@ func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) e
 	}
 	for len(leads) > 0 {
 		batch := leads[:min(len(leads), erasureBatch)]
-		if err := tx.Exec(addErasuresSQL, e.Sequence, note, postgres.UUIDArray(batch)).Error; err != nil {
+		if err := tx.Exec(addErasuresSQL, e.Sequence, note, postgres.Array(batch)).Error; err != nil {
 			return err
 		}
 		if leads = leads[len(batch):]; len(leads) > 0 {

@@ -224,7 +224,7 @@ func (s *Service) addLedger(ctx context.Context, sc scope.Scope, d *pack.Documen
 	if !r.Amounts {
 		return nil
 	}
-	rows, _, older, err := s.Payouts.Entries(ctx, sc, payouts.Filter{Lead: r.Lead}, postgres.Page{Size: maxEntries})
+	rows, _, older, err := s.Payouts.Entries(ctx, sc, payouts.Filter{Lead: r.Lead}, postgres.Page[int64]{Size: maxEntries})
 	if err != nil {
 		return err
 	}

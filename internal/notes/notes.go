@@ -143,15 +143,11 @@ var (
 		"The note was not redacted. It is about a lead under a legal hold. Release the legal hold first.")
 )
 
-// Page is a page of the list of notes, newest first. Before and After are IDs of notes: the page ends just before
-// the one, or starts just after the other. If neither is set, or the note no longer exists, it is the first page.
-type Page struct {
-	Before, After string
-	Size          int
-}
-
-// Notes returns a page of the notes.
-func (s *Service) Notes(ctx context.Context, sc scope.Scope, p Page) (page []Note, newer, older bool, err error) {
+// Notes returns a page of the notes, newest first. The keys of the page are IDs of notes. If the note no longer
+// exists, it is the first page.
+func (s *Service) Notes(
+	ctx context.Context, sc scope.Scope, p postgres.Page[string],
+) (page []Note, newer, older bool, err error) {
 	db := s.db.Gorm.WithContext(ctx)
 	var edge Note
 	if at := cmp.Or(p.Before, p.After); at != "" {
@@ -165,17 +161,17 @@ func (s *Service) Notes(ctx context.Context, sc scope.Scope, p Page) (page []Not
 	found, err := readNotes(db, sc, func(q *gorm.DB) *gorm.DB {
 		q = q.Limit(p.Size + 1) // one more, to find out whether there is another page
 		switch {
-		case p.Before != "":
+		case p.EndsBefore():
 			return q.Where("at >= ? AND (at, id) > (?, ?)", edge.At, edge.At, edge.ID).Order("at, id")
-		case p.After != "":
+		case p.StartsAfter():
 			q = q.Where("at <= ? AND (at, id) < (?, ?)", edge.At, edge.At, edge.ID)
 		}
 		return q.Order("at DESC, id DESC")
 	})
-	if p.Before != "" {
+	if p.EndsBefore() {
 		slices.Reverse(found)
 	}
-	page, newer, older = postgres.SplitPageAt(found, p.Size, p.After != "", p.Before != "")
+	page, newer, older = postgres.SplitPage(p, found)
 	return page, newer, older, err
 }
 
@@ -197,7 +193,7 @@ func (s *Service) Find(
 	if err != nil {
 		return nil, false, err
 	}
-	found, _, more = postgres.SplitPageAt(found, most, false, false)
+	found, _, more = postgres.SplitPage(postgres.Page[string]{Size: most}, found)
 	search.After = map[string]any{"found": len(found)}
 	return found, more, audit.New(s.db, s.clock).LogDone(ctx, s.by, search)
 }

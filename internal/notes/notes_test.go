@@ -16,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/notes"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -58,7 +59,7 @@ func TestRedactNote(t *testing.T) {
 
 	list := func(sc scope.Scope, text string) (ids []string) {
 		t.Helper()
-		all, _, _, err := r.Notes.Notes(ctx, sc, notes.Page{Size: 10})
+		all, _, _, err := r.Notes.Notes(ctx, sc, postgres.Page[string]{Size: 10})
 		if text != "" {
 			all, _, err = r.Notes.Find(ctx, sc, text, 10)
 		}
@@ -346,7 +347,7 @@ func TestNotesArePaged(t *testing.T) {
 	slices.Reverse(want)
 	for size := 1; size <= len(want)+1; size++ {
 		var forward, backward []string
-		page := notes.Page{Size: size}
+		page := postgres.Page[string]{Size: size}
 		for more := true; more; {
 			found, newer, older, err := r.Notes.Notes(ctx, scope.Everywhere, page)
 			if err != nil || len(found) == 0 || newer != (page.After != "") {
@@ -357,7 +358,7 @@ func TestNotesArePaged(t *testing.T) {
 			}
 			page.After, more = found[len(found)-1].ID, older
 		}
-		page = notes.Page{Size: size, Before: want[len(want)-1]}
+		page = postgres.Page[string]{Size: size, Before: want[len(want)-1]}
 		for more := true; more; {
 			found, newer, _, err := r.Notes.Notes(ctx, scope.Everywhere, page)
 			if err != nil {
@@ -375,7 +376,7 @@ func TestNotesArePaged(t *testing.T) {
 			t.Errorf("size %d: got %v and %v, want %v", size, forward, backward, want)
 		}
 	}
-	found, _, _, err := r.Notes.Notes(ctx, scope.Everywhere, notes.Page{Size: 1, After: "ledger-999999"})
+	found, _, _, err := r.Notes.Notes(ctx, scope.Everywhere, postgres.Page[string]{Size: 1, After: "ledger-999999"})
 	if err != nil || len(found) != 1 || found[0].ID != want[0] {
 		t.Errorf("after a note that does not exist: got %v, %v, want the first page", found, err)
 	}

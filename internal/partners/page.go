@@ -28,10 +28,8 @@ type Query struct {
 	// posts), "accepted" (the share of accepted posts) or "seen" (last traffic). A leading minus sign means
 	// descending order. Anything else sorts by creation time, newest first.
 	Sort string
-	// Before and After are cursors from a Page with the same Sort. An invalid cursor selects the
-	// first page.
-	Before, After string
-	Size          int
+	// Page has cursors from a Page with the same Sort. An invalid cursor selects the first page.
+	Page postgres.Page[string]
 }
 
 // Row is a partner in the list of partners, with its figures. Leads and Payouts cover the last 30 days.
@@ -76,9 +74,15 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?",
 		models.PlatformIDs.Partner))
 	by := orderOf(q.Sort)
-	before, after := by.read(q.Before), by.read(q.After)
+	before, after := by.read(q.Page.Before), by.read(q.Page.After)
+	if before == nil {
+		q.Page.Before = ""
+	}
+	if after == nil {
+		q.Page.After = ""
+	}
 	var found []listRow
-	if err := by.list(db, matching, q.Search != "", before, after, q.Size+1).Scan(&found).Error; err != nil {
+	if err := by.list(db, matching, q.Search != "", before, after, q.Page.Size+1).Scan(&found).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
 	out.Count, out.More = min(found[0].Found, countBound), found[0].Found > countBound
@@ -88,7 +92,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	if found[0].ID == uuid.Nil {
 		return out, nil // the row contains only the count
 	}
-	found, newer, older := postgres.SplitPageAt(found, q.Size, after != nil, before != nil)
+	found, newer, older := postgres.SplitPage(q.Page, found)
 	if newer {
 		out.Newer = by.cursor(found[0])
 	}

@@ -87,12 +87,12 @@ func TestPageOfManyPartners(t *testing.T) {
 			"unsigned":             {Signing: "off"},
 			"searched, no results": {Search: "no such partner"},
 		} {
-			q.Sort, q.Size = sort, 50
+			q.Sort, q.Page.Size = sort, 50
 			first, err := service.Page(t.Context(), scope.System, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.After = first.Older
+			q.Page.After = first.Older
 			sent.all = nil
 			if _, err := service.Page(t.Context(), scope.System, q); err != nil {
 				t.Fatal(err)

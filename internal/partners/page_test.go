@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -26,8 +27,8 @@ func (o *partnerService) insertFigures(t *testing.T, p models.Partner, leads int
 
 func (o *partnerService) page(t *testing.T, sc scope.Scope, q partners.Query) (page partners.Page, slugs string) {
 	t.Helper()
-	if q.Size == 0 {
-		q.Size = 100
+	if q.Page.Size == 0 {
+		q.Page.Size = 100
 	}
 	page, err := o.Page(t.Context(), sc, q)
 	if err != nil {
@@ -77,8 +78,8 @@ func TestPageSortsByRejectedPosts(t *testing.T) {
 	}
 	o.partner(t, "e") // has no figures yet
 	for sort, want := range map[string]string{"-rejected": "abd", "accepted": "bad", "-accepted": "dab"} {
-		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Size: 2})
-		_, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older})
+		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{Size: 2}})
+		_, two := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{After: first.Older}})
 		if !strings.HasPrefix(slugs+two, want) || len(slugs+two) != 5 {
 			t.Errorf("sorted by %s: %s, then %s, want %s, then the other two", sort, slugs, two, want)
 		}
@@ -99,8 +100,8 @@ func TestPageSortsByPayout(t *testing.T) {
 	}
 	o.partner(t, "e") // has no figures yet
 	for sort, want := range map[string]string{"payout": "debac", "-payout": "cabed"} {
-		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Size: 3})
-		if _, two := o.page(t, scope.System, partners.Query{Sort: sort, After: first.Older}); slugs+two != want {
+		first, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{Size: 3}})
+		if _, two := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{After: first.Older}}); slugs+two != want {
 			t.Errorf("sorted by %s: %s, then %s, want %s", sort, slugs, two, want)
 		}
 	}
@@ -215,7 +216,7 @@ func TestPageByPage(t *testing.T) {
 		"-seen":  "jhgfdcbiea",
 		"junk":   "jihgfedcba",
 	} {
-		q := partners.Query{Sort: sort, Size: 3}
+		q := partners.Query{Sort: sort, Page: postgres.Page[string]{Size: 3}}
 		var pages []string
 		var last partners.Page
 		for {
@@ -224,16 +225,16 @@ func TestPageByPage(t *testing.T) {
 				t.Errorf("sorted by %q: counted %d", sort, page.Count)
 			}
 			pages, last = append(pages, slugs), page
-			if q.After = page.Older; page.Older == "" {
+			if q.Page.After = page.Older; page.Older == "" {
 				break
 			}
 		}
 		if got := strings.Join(pages, ""); got != whole || len(pages) != 4 {
 			t.Errorf("sorted by %q: %s in %d pages, want %s", sort, got, len(pages), whole)
 		}
-		q.After = ""
+		q.Page.After = ""
 		for i := len(pages) - 2; i >= 0; i-- {
-			if q.Before = last.Newer; q.Before == "" {
+			if q.Page.Before = last.Newer; q.Page.Before == "" {
 				t.Fatalf("sorted by %q: no cursor to page %d", sort, i)
 			}
 			page, slugs := o.page(t, scope.System, q)
@@ -246,7 +247,7 @@ func TestPageByPage(t *testing.T) {
 		for _, foreign := range []string{
 			"junk", "bnVsbA", last.Older + "A", strings.ToUpper(last.Older), forged("other", "1"), forged(strings.TrimPrefix(sort, "-"), "\x00"),
 		} {
-			if _, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Size: 3, After: foreign}); slugs != whole[:3] {
+			if _, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{Size: 3, After: foreign}}); slugs != whole[:3] {
 				t.Errorf("sorted by %q after %q: %q, want the first page", sort, foreign, slugs)
 			}
 		}

@@ -150,21 +150,19 @@ func (s *Service) decideAdjustment(
 	})
 }
 
-// AdjustmentQuery selects adjustments that exceeded a limit. Before and After are cursors.
+// AdjustmentQuery selects a page of adjustments that exceeded a limit.
 type AdjustmentQuery struct {
-	Partner       uuid.UUID // uuid.Nil for any
-	Currency      money.Currency
-	State         models.AdjustmentState
-	Before, After uuid.UUID
-	Size          int
+	Partner  uuid.UUID // uuid.Nil for any
+	Currency money.Currency
+	State    models.AdjustmentState
+	Page     postgres.Page[uuid.UUID]
 }
 
 // Adjustments lists one page of the adjustments that exceeded a limit, newest first.
 func (s *Service) Adjustments(
 	ctx context.Context, sc scope.Scope, f AdjustmentQuery,
 ) (all []Adjustment, newer, older bool, err error) {
-	q := postgres.AroundID(adjustments(s.db.Gorm.WithContext(ctx), sc), "d.id", f.Before, f.After, f.Size).
-		Where("d.state <> 'within_limit'")
+	q := f.Page.Apply(adjustments(s.db.Gorm.WithContext(ctx), sc), "d.id").Where("d.state <> 'within_limit'")
 	if f.Partner != uuid.Nil {
 		q = q.Where("d.partner_id = ?", f.Partner)
 	}
@@ -177,7 +175,7 @@ func (s *Service) Adjustments(
 	if err := q.Scan(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.SplitPageAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
+	all, newer, older = postgres.SplitPage(f.Page, all)
 	return all, newer, older, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/journal"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -111,7 +112,7 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 		{scope.Everywhere, payouts.AdjustmentQuery{Currency: money.GBP}, 0},
 		{scope.Partners(tr.Off.ID), payouts.AdjustmentQuery{}, 0},
 	} {
-		c.q.Size = 9
+		c.q.Page.Size = 9
 		if all, _, _, err := tr.Adjustments(ctx, c.sc, c.q); err != nil || len(all) != c.want {
 			t.Errorf("%+v: got %+v and error %v, want %d", c.q, all, err, c.want)
 		}
@@ -240,7 +241,7 @@ func TestTextsOfRequestedAdjustments(t *testing.T) {
 	if err := tr.fay.RejectAdjustment(ctx, scope.Everywhere, ofLead.ID, "Ann was paid"); err != nil {
 		t.Fatal(err)
 	}
-	found, _, _, err := services.Notes.Notes(ctx, scope.Everywhere, notes.Page{Size: 9})
+	found, _, _, err := services.Notes.Notes(ctx, scope.Everywhere, postgres.Page[string]{Size: 9})
 	if err != nil || len(found) != 1 || found[0].Kind != notes.AdjustmentRequestNote || found[0].Object != other.ID {
 		t.Fatalf("got notes %+v and error %v, want that of %s", found, err, other.ID)
 	}

@@ -118,19 +118,19 @@ func setLeadTexts(ctx context.Context, q postgres.Querier, entries []Entry) erro
 // Entries returns a page of the ledger, newest first. Entries are sorted by month, and within a month by
 // id.
 func (s *Service) Entries(
-	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page,
+	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page[int64],
 ) (all []Entry, newer, older bool, err error) {
 	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	q := entryQuery{filter: f, scope: sc, months: months, limit: p.Size + 1}
-	if at := max(p.NewerThan, p.OlderThan); at > 0 {
+	if at := max(p.Before, p.After); at > 0 {
 		if q.month, err = s.monthOf(ctx, months, at); err != nil {
 			return nil, false, false, postgres.Translate(err)
 		}
-		if q.after, q.oldestFirst = at, p.NewerThan > 0; q.month < 0 {
-			q, p = entryQuery{filter: f, scope: sc, months: months, limit: p.Size + 1}, postgres.Page{Size: p.Size}
+		if q.after, q.oldestFirst = at, p.EndsBefore(); q.month < 0 {
+			q, p.Before, p.After = entryQuery{filter: f, scope: sc, months: months, limit: p.Size + 1}, 0, 0
 		}
 	}
 	if all, err = s.find(ctx, q); err != nil {

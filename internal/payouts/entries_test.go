@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func page(size int) postgres.Page { return postgres.Page{Size: size} }
+func page(size int) postgres.Page[int64] { return postgres.Page[int64]{Size: size} }
 
 func TestEntriesFilters(t *testing.T) {
 	t.Parallel()
@@ -97,12 +97,12 @@ func TestEntriesFilters(t *testing.T) {
 	if err != nil || len(first) != 2 || !older {
 		t.Fatalf("the first page: got %v and error %v", first, err)
 	}
-	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, OlderThan: first[1].ID})
+	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, After: first[1].ID})
 	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead ||
 		next[1].TransactionID != a.transaction || next[1].PartnerReference != "=click" || next[1].SubID != "mail" || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
 		t.Errorf("the next page: got %+v and error %v", next, err)
 	}
-	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, NewerThan: next[0].ID})
+	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, Before: next[0].ID})
 	if err != nil || len(back) != 2 || back[0].ID != first[0].ID {
 		t.Errorf("back to the first page: got %+v and error %v", back, err)
 	}

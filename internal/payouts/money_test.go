@@ -16,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -216,7 +217,7 @@ func (d *ledgerModel) executeRun(rt *rapid.T) {
 	all, _, _, err := d.Statements(ctx, scope.Everywhere, payouts.StatementQuery{
 		Run:     r.ID,
 		Outcome: models.StatementPays,
-		Size:    100,
+		Page:    postgres.Page[string]{Size: 100},
 	})
 	if err != nil {
 		rt.Fatal(err)

@@ -273,19 +273,18 @@ func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 	return all, postgres.Translate(err)
 }
 
-// ReturnQuery selects returns. Before and After are cursors.
+// ReturnQuery selects a page of returns.
 type ReturnQuery struct {
 	Partner, Lead uuid.UUID // uuid.Nil for any
 	State         models.ReturnState
-	Before, After uuid.UUID
-	Size          int
+	Page          postgres.Page[uuid.UUID]
 }
 
 // Returns lists one page of returns, newest first.
 func (s *Service) Returns(
 	ctx context.Context, sc scope.Scope, f ReturnQuery,
 ) (all []models.Return, newer, older bool, err error) {
-	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", f.Before, f.After, f.Size)
+	q := f.Page.Apply(s.db.Gorm.WithContext(ctx), "id")
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
@@ -301,7 +300,7 @@ func (s *Service) Returns(
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.SplitPageAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
+	all, newer, older = postgres.SplitPage(f.Page, all)
 	return all, newer, older, nil
 }
 

@@ -41,18 +41,18 @@ func (s *Service) RunOfLead(
 	return r, err == nil, postgres.Translate(err)
 }
 
-// Runs returns a page of runs, newest first. before and after are cursors.
+// Runs returns a page of runs, newest first.
 func (s *Service) Runs(
-	ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int,
+	ctx context.Context, sc scope.Scope, p postgres.Page[uuid.UUID],
 ) (all []models.PayoutRun, newer, older bool, err error) {
 	if !sc.All() {
 		return nil, false, false, nil
 	}
-	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
+	q := p.Apply(s.db.Gorm.WithContext(ctx), "id")
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.SplitPageAt(all, size, after != uuid.Nil, before != uuid.Nil)
+	all, newer, older = postgres.SplitPage(p, all)
 	return all, newer, older, nil
 }
 

@@ -60,13 +60,13 @@ func TestEntriesOfManyMonths(t *testing.T) {
 				}
 				got = append(got, ids(all)...)
 				pages = append(pages, ids(all))
-				p.OlderThan = all[len(all)-1].ID
+				p.After = all[len(all)-1].ID
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("%+v in pages of %d: got %v, want %v", f, size, got, want)
 			}
 			for i := len(pages) - 2; i >= 0; i-- {
-				all, newer, older, err := tr.Entries(ctx, scope.Everywhere, f, postgres.Page{Size: size, NewerThan: pages[i+1][0]})
+				all, newer, older, err := tr.Entries(ctx, scope.Everywhere, f, postgres.Page[int64]{Size: size, Before: pages[i+1][0]})
 				if err != nil || newer != (i > 0) || !older || !slices.Equal(ids(all), pages[i]) {
 					t.Fatalf("%+v, back to page %d: got %v, newer %t and error %v, want %v", f, i, ids(all), newer, err, pages[i])
 				}
@@ -91,7 +91,7 @@ func TestEntriesOfManyMonths(t *testing.T) {
 			t.Errorf("%+v: exported %v in reverse and error %v, want %v", f, streamed, err, want)
 		}
 	}
-	all, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, OlderThan: 1 << 40})
+	all, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, After: 1 << 40})
 	if err != nil || newer || !slices.Equal(ids(all), want[:2]) {
 		t.Errorf("after an entry that does not exist: got %v, newer %t and error %v, want the first page", ids(all), newer, err)
 	}

@@ -58,10 +58,9 @@ func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 // StatementQuery selects a page of the statements in a run, sorted by account identifier. Before and
 // After are cursors.
 type StatementQuery struct {
-	Run           uuid.UUID
-	Outcome       models.StatementOutcome // "" for any
-	Before, After string
-	Size          int
+	Run     uuid.UUID
+	Outcome models.StatementOutcome // "" for any
+	Page    postgres.Page[string]   // the keys are identifiers of accounts
 }
 
 // Statements returns a page of a run's statements, sorted by account identifier. It includes only
@@ -79,21 +78,21 @@ func (s *Service) Statements(
 		c.and("s.outcome = $%d", string(f.Outcome))
 	}
 	switch {
-	case f.Before != "":
-		c.and("a.identifier < $%d", f.Before)
+	case f.Page.EndsBefore():
+		c.and("a.identifier < $%d", f.Page.Before)
 		order = "DESC"
-	case f.After != "":
-		c.and("a.identifier > $%d", f.After)
+	case f.Page.StartsAfter():
+		c.and("a.identifier > $%d", f.Page.After)
 	}
 	rows, err := s.db.Pool.Query(ctx,
-		fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Size+1), c.args...)
+		fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Page.Size+1), c.args...)
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	if all, err = pgx.CollectRows(rows, scanStatement); err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.SplitPageAt(all, f.Size, f.After != "", f.Before != "")
+	all, newer, older = postgres.SplitPage(f.Page, all)
 	return all, newer, older, nil
 }
 

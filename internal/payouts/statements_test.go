@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -36,7 +37,7 @@ func TestCancelledPreparationShowsNoStatements(t *testing.T) {
 	if got := tr.get(t, r).State; got != models.RunCancelled {
 		t.Fatalf("got state %s, want cancelled", got)
 	}
-	if all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10}); err != nil || len(all) != 0 {
+	if all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Page: postgres.Page[string]{Size: 10}}); err != nil || len(all) != 0 {
 		t.Errorf("got statements %+v and error %v, want none", all, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)

@@ -289,10 +289,10 @@ func (s *draftRules) replace(with pricingrules.Card) {
 
 // Edits lists the edits of a draft, newest first, including undone edits.
 func (s *Service) Edits(
-	ctx context.Context, card uuid.UUID, p postgres.Page,
+	ctx context.Context, card uuid.UUID, p postgres.Page[int64],
 ) (rows []models.RateCardEdit, newer, older bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Omit("patch").Where("rate_card_id = ?", card)
-	if err := p.Apply(q).Find(&rows).Error; err != nil {
+	if err := p.Apply(q, "id").Find(&rows).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	rows, newer, older = postgres.SplitPage(p, rows)

@@ -14,7 +14,7 @@ import (
 
 var (
 	plumbers  = pricingrules.Target{Industry: "plumber", Country: "GB"}
-	firstPage = postgres.Page{Size: 100}
+	firstPage = postgres.Page[int64]{Size: 100}
 )
 
 func TestSetBase(t *testing.T) {

@@ -75,11 +75,11 @@ func TestEditsArePaged(t *testing.T) {
 	for minor := range int64(5) {
 		must(t, w.SetBase(t.Context(), card.ID, plumbers, minor, minor+1))
 	}
-	page, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 2})
+	page, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page[int64]{Size: 2})
 	if err != nil || len(page) != 2 || newer || !older {
 		t.Fatalf("got %d edits, newer %t, older %t (%v), want 2 and older ones", len(page), newer, older, err)
 	}
-	next, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 3, OlderThan: page[1].ID})
+	next, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page[int64]{Size: 3, After: page[1].ID})
 	if err != nil || len(next) != 3 || !newer || older || next[0].ID >= page[1].ID {
 		t.Errorf("got %d edits, newer %t, older %t (%v), want 3 and newer ones", len(next), newer, older, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -48,7 +49,7 @@ func (o *reconcilePlatform) compare(
 
 func (o *reconcilePlatform) lines(t testing.TB, sc scope.Scope, r uuid.UUID) []reconcile.Line {
 	t.Helper()
-	all, _, _, err := o.Lines(t.Context(), sc, reconcile.LineQuery{Reconciliation: r, Size: 1000})
+	all, _, _, err := o.Lines(t.Context(), sc, reconcile.LineQuery{Reconciliation: r, Page: postgres.Page[int]{Size: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

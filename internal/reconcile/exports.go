@@ -71,20 +71,20 @@ func (s *Service) eachLine(ctx context.Context, sc scope.Scope, q LineQuery, do 
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	for q.Size = exportBatchSize; ; {
+	for q.Page.Size = exportBatchSize; ; {
 		rows, err := page(ctx, tx, sc, q)
 		if err != nil {
 			return err
 		}
-		for i := range rows[:min(len(rows), q.Size)] {
+		for i := range rows[:min(len(rows), q.Page.Size)] {
 			if err := do(&rows[i]); err != nil {
 				return err
 			}
 		}
-		if len(rows) <= q.Size {
+		if len(rows) <= q.Page.Size {
 			return nil
 		}
-		q.After = rows[q.Size-1].Line
+		q.Page.After = rows[q.Page.Size-1].Line
 	}
 }
 

@@ -69,12 +69,12 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = postgres.SplitPageAt(all, q.Size, q.After > 0, q.Before > 0)
+	all, newer, older = postgres.SplitPage(q.Page, all)
 	return all, newer, older, nil
 }
 
-// The function page reads a page of lines, and one more line if there is another page. If q.Before is
-// set, the lines are in descending order.
+// The function page reads a page of lines, and one more line if there is another page. If the page ends
+// before a line, the lines are in descending order.
 func page(ctx context.Context, from postgres.Querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
@@ -91,13 +91,13 @@ func page(ctx context.Context, from postgres.Querier, sc scope.Scope, q LineQuer
 		sql += unresolved
 	}
 	switch {
-	case q.Before > 0:
-		and("l.line < $%d", q.Before)
+	case q.Page.EndsBefore():
+		and("l.line < $%d", q.Page.Before)
 		order = "DESC"
-	case q.After > 0:
-		and("l.line > $%d", q.After)
+	case q.Page.StartsAfter():
+		and("l.line > $%d", q.Page.After)
 	}
-	sql += fmt.Sprintf(" ORDER BY l.line %s LIMIT %d", order, q.Size+1)
+	sql += fmt.Sprintf(" ORDER BY l.line %s LIMIT %d", order, q.Page.Size+1)
 	rows, err := from.Query(ctx, fmt.Sprintf(linesSQL, sql, order), args...)
 	if err != nil {
 		return nil, postgres.Translate(err)

@@ -74,7 +74,7 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 func (s *Service) List(
 	ctx context.Context, sc scope.Scope, q Query,
 ) (all []Reconciliation, newer, older bool, err error) {
-	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
+	db := q.Page.Apply(s.visible(ctx, sc), "r.id")
 	if q.Partner != uuid.Nil {
 		db = db.Where("r.partner_id = ?", q.Partner)
 	}
@@ -84,7 +84,7 @@ func (s *Service) List(
 	if all, err = find(db); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = postgres.SplitPageAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
+	all, newer, older = postgres.SplitPage(q.Page, all)
 	return all, newer, older, nil
 }
 

@@ -213,21 +213,19 @@ type Line struct {
 	ResolvedAt       time.Time
 }
 
-// Query selects a page of reconciliations. Before and After are cursors.
+// Query selects a page of reconciliations.
 type Query struct {
-	Partner       uuid.UUID // uuid.Nil for any
-	State         models.ReconciliationState
-	Before, After uuid.UUID
-	Size          int
+	Partner uuid.UUID // uuid.Nil for any
+	State   models.ReconciliationState
+	Page    postgres.Page[uuid.UUID]
 }
 
-// LineQuery selects a page of lines. Before and After are line numbers.
+// LineQuery selects a page of lines.
 type LineQuery struct {
 	Reconciliation uuid.UUID
-	Finding        models.Finding // "" for any
-	Open           bool           // only unresolved lines
-	Before, After  int
-	Size           int
+	Finding        models.Finding     // "" for any
+	Open           bool               // only unresolved lines
+	Page           postgres.Page[int] // the keys are line numbers
 }
 
 // Findings lists all findings. Those that need attention come first.

@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -63,7 +64,7 @@ func TestResolveAndExport(t *testing.T) {
 		Reconciliation: got.ID,
 		Open:           true,
 		Finding:        models.AmountDiffers,
-		Size:           9,
+		Page:           postgres.Page[int]{Size: 9},
 	})
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
 		t.Errorf("got unresolved lines %+v and error %v, want line 2", left, err)
@@ -122,8 +123,7 @@ func TestExportOfManyLines(t *testing.T) {
 	}
 	page, newer, older, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{
 		Reconciliation: got.ID,
-		Size:           10,
-		Before:         101,
+		Page:           postgres.Page[int]{Size: 10, Before: 101},
 	})
 	if err != nil || len(page) != 10 || page[0].Line != 91 || !newer || !older {
 		t.Errorf("page before line 101: %d lines from line %d, newer %t, older %t, %v", len(page), page[0].Line, newer, older,

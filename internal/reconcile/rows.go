@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"encoding/hex"
 	"errors"
 	"io"
 	"slices"
@@ -114,70 +113,50 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copyReader converts the rows of a file to the text format of the Postgres command COPY. It calls the
-// function report with the number of rows that it has read.
-type copyReader struct {
+// listSource passes the rows of a file to the Postgres command COPY. It calls the function report with the number of
+// rows that it has read.
+type listSource struct {
 	from   *reader
 	line   int
+	row    entry
 	refs   bool // a row has a partner reference
 	report func(rows int64)
-	buf    []byte
-	left   []byte
 	err    error
 }
 
-// copyChunkSize is the approximate size of the chunks that are sent to Postgres, in bytes.
-const copyChunkSize = 64 << 10
+// reportEvery is the number of rows after which the progress is reported.
+const reportEvery = 1000
 
-func (c *copyReader) Read(p []byte) (int, error) {
-	if len(c.left) == 0 && c.err == nil {
-		c.fill()
+// Next implements pgx.CopyFromSource.
+func (s *listSource) Next() bool {
+	s.row, s.err = s.from.next()
+	if s.err != nil || s.line%reportEvery == 0 {
+		s.report(int64(s.line))
 	}
-	if len(c.left) == 0 {
-		return 0, c.err
-	}
-	n := copy(p, c.left)
-	c.left = c.left[n:]
-	return n, nil
+	s.line++
+	s.refs = s.refs || s.row.reference != ""
+	return s.err == nil
 }
 
-func (c *copyReader) fill() {
-	c.buf = c.buf[:0]
-	for len(c.buf) < copyChunkSize {
-		e, err := c.from.next()
-		if err != nil {
-			c.err = err
-			break
-		}
-		c.line++
-		c.refs = c.refs || e.reference != ""
-		c.buf = e.append(c.buf, c.line)
+var listColumns = []string{"line", "file_row", "lead_id", "minor", "currency", "problem", "reference"}
+
+// Values implements pgx.CopyFromSource. The order is that of listColumns.
+func (s *listSource) Values() ([]any, error) {
+	e := s.row
+	values := []any{s.line, e.row, nil, nil, nil, e.problem, e.reference}
+	if e.lead != uuid.Nil {
+		values[2] = e.lead
 	}
-	c.report(int64(c.line))
-	c.left = c.buf
+	if e.problem == "" || e.problem == problemLeadless {
+		values[3], values[4] = e.minor, e.currency.String()
+	}
+	return values, nil
 }
 
-func (e *entry) append(b []byte, line int) []byte {
-	b = strconv.AppendInt(b, int64(line), 10)
-	b = append(b, '\t')
-	b = strconv.AppendInt(b, int64(e.row), 10)
-	b = append(b, '\t')
-	if e.lead == uuid.Nil {
-		b = append(b, `\N`...)
-	} else {
-		b = hex.AppendEncode(b, e.lead[:])
+// Err implements pgx.CopyFromSource.
+func (s *listSource) Err() error {
+	if errors.Is(s.err, io.EOF) {
+		return nil
 	}
-	b = append(b, '\t')
-	if e.problem != "" && e.problem != problemLeadless {
-		b = append(b, "\\N\t\\N\t"...)
-	} else {
-		b = strconv.AppendInt(b, e.minor, 10)
-		b = append(b, '\t')
-		b = append(b, e.currency.String()...)
-		b = append(b, '\t')
-	}
-	b = append(b, e.problem...)
-	b = append(b, '\t')
-	b = append(b, strings.ReplaceAll(e.reference, `\`, `\\`)...)
-	return append(b, '\n')
+	return s.err
 }

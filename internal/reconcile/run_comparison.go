@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -225,12 +224,9 @@ func copyList(
 			return postgres.Translate(err)
 		}
 	}
-	source := &copyReader{from: list, report: func(rows int64) { report("reading rows", rows, int64(r.Profile.Rows)) }}
-	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
-		if source.err != nil && !errors.Is(source.err, io.EOF) {
-			return source.err
-		}
-		return postgres.Translate(err)
+	source := &listSource{from: list, report: func(rows int64) { report("reading rows", rows, int64(r.Profile.Rows)) }}
+	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"list"}, listColumns, source); err != nil {
+		return postgres.Translate(cmp.Or(source.Err(), err))
 	}
 	if source.refs {
 		first, end := quote.IDRange(r.PeriodFrom.Add(-referencePeriod), r.PeriodTo.Add(referencePeriod))

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
+	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -115,14 +116,14 @@ func TestList(t *testing.T) {
 		want         []int
 		newer, older bool
 	}{
-		"first page":        {scope.Everywhere, reconcile.Query{Size: 2}, []int{4, 3}, false, true},
-		"after an id":       {scope.Everywhere, reconcile.Query{Size: 2, After: made[3]}, []int{2, 1}, true, true},
-		"last page":         {scope.Everywhere, reconcile.Query{Size: 2, After: made[1]}, []int{0}, true, false},
-		"before an id":      {scope.Everywhere, reconcile.Query{Size: 2, Before: made[0]}, []int{2, 1}, true, true},
-		"limited scope":     {scope.Partners(beta.ID), reconcile.Query{Size: 9}, []int{2}, false, false},
-		"empty scope":       {scope.Partners(), reconcile.Query{Size: 9}, nil, false, false},
-		"filter by partner": {scope.Everywhere, reconcile.Query{Size: 9, Partner: beta.ID}, []int{2}, false, false},
-		"filter by state":   {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationSaved}, nil, false, false},
+		"first page":        {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2}}, []int{4, 3}, false, true},
+		"after an id":       {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[3]}}, []int{2, 1}, true, true},
+		"last page":         {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[1]}}, []int{0}, true, false},
+		"before an id":      {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, Before: made[0]}}, []int{2, 1}, true, true},
+		"limited scope":     {scope.Partners(beta.ID), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false},
+		"empty scope":       {scope.Partners(), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false},
+		"filter by partner": {scope.Everywhere, reconcile.Query{Partner: beta.ID, Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false},
+		"filter by state":   {scope.Everywhere, reconcile.Query{State: models.ReconciliationSaved, Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false},
 	} {
 		all, newer, older, err := o.List(t.Context(), c.sc, c.q)
 		var want []uuid.UUID

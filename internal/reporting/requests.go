@@ -55,10 +55,10 @@ type RequestPage struct {
 
 // Requests returns a page of the request log.
 func (r *Reader) Requests(
-	ctx context.Context, sc scope.Scope, f RequestFilter, p postgres.Page,
+	ctx context.Context, sc scope.Scope, f RequestFilter, p postgres.Page[int64],
 ) (out RequestPage, err error) {
 	q := f.apply(requests(ctx, r.db, sc))
-	if err := p.Apply(q.Select(requestColumns)).Find(&out.Requests).Error; err != nil {
+	if err := p.Apply(q.Select(requestColumns), "id").Find(&out.Requests).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
 	out.Requests, out.Newer, out.Older = postgres.SplitPage(p, out.Requests)

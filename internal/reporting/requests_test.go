@@ -33,7 +33,7 @@ func TestRequests(t *testing.T) {
 		requests = append(requests,
 			f.reject(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
 	}
-	list := func(sc scope.Scope, filter reporting.RequestFilter, p postgres.Page) (found reporting.RequestPage, which string) {
+	list := func(sc scope.Scope, filter reporting.RequestFilter, p postgres.Page[int64]) (found reporting.RequestPage, which string) {
 		t.Helper()
 		found, err := reporting.NewReader(f.DB).Requests(t.Context(), sc, filter, p)
 		if err != nil {
@@ -48,15 +48,15 @@ func TestRequests(t *testing.T) {
 		}
 		return found, which
 	}
-	first, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4})
+	first, which := list(scope.System, reporting.RequestFilter{}, postgres.Page[int64]{Size: 4})
 	if which != "jihg" || first.Newer || !first.Older {
 		t.Errorf("first page: got %s, newer %t, older %t", which, first.Newer, first.Older)
 	}
-	second, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4, OlderThan: first.Requests[3].ID})
+	second, which := list(scope.System, reporting.RequestFilter{}, postgres.Page[int64]{Size: 4, After: first.Requests[3].ID})
 	if which != "fedc" || !second.Newer || !second.Older {
 		t.Errorf("second page: got %s, newer %t, older %t", which, second.Newer, second.Older)
 	}
-	if back, which := list(scope.System, reporting.RequestFilter{}, postgres.Page{Size: 4, NewerThan: second.Requests[0].ID}); which != "jihg" || back.Newer || !back.Older {
+	if back, which := list(scope.System, reporting.RequestFilter{}, postgres.Page[int64]{Size: 4, Before: second.Requests[0].ID}); which != "jihg" || back.Newer || !back.Older {
 		t.Errorf("back to the first page: got %s, newer %t, older %t", which, back.Newer, back.Older)
 	}
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 		"an endpoint":    {scope.System, reporting.RequestFilter{Endpoint: "ping"}, ""},
 		"outcome prefix": {scope.System, reporting.RequestFilter{Outcome: "sign%"}, ""},
 	} {
-		if _, which := list(c.sc, c.f, postgres.Page{Size: 20}); which != c.want {
+		if _, which := list(c.sc, c.f, postgres.Page[int64]{Size: 20}); which != c.want {
 			t.Errorf("%s: %q, want %q", name, which, c.want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -236,7 +235,7 @@ func (r *activeRun) eraseDeferred(
 		err := r.db.Gorm.WithContext(ctx).Raw(`SELECT l.id, l.country FROM retention_deferred d JOIN leads l ON l.id = d.lead_id
 			WHERE d.category = ? AND d.lead_id > ? AND d.lead_id < ? AND (l.country = ANY (?::text[])) <> ? ORDER BY l.id
 			LIMIT ?`,
-			p.Category, after, group.Until, "{"+strings.Join(group.Countries, ",")+"}", group.Others, erasure.LeadsPerEntry).Scan(&due).Error
+			p.Category, after, group.Until, postgres.Array(group.Countries), group.Others, erasure.LeadsPerEntry).Scan(&due).Error
 		if err != nil || len(due) == 0 {
 			return postgres.Translate(err)
 		}
@@ -330,7 +329,7 @@ func (r *activeRun) withoutHeld(
 	if len(done) == 0 {
 		return nil, nil
 	}
-	return erasable, tx.Where("category = ? AND lead_id = ANY (?::uuid[])", c, postgres.UUIDArray(done)).
+	return erasable, tx.Where("category = ? AND lead_id = ANY (?::uuid[])", c, postgres.Array(done)).
 		Delete(&models.RetentionDeferred{}).Error
 }
 

@@ -28,6 +28,7 @@ var areas = []struct {
 	{"account", "", "partners"},
 	{"secret", "", "partners"},
 	{"rate_card", "", "pricing"},
+	{"replay", "", "pricing"},
 	{"lead", "hold.", "retention"},
 	{"lead", "lead.export", "requests"}, // they contain the request's ID
 	{"lead", "lead.download", "requests"},
@@ -36,6 +37,7 @@ var areas = []struct {
 	{"disclosure", "", "disclosures"},
 	{"note", "", "notes"},
 	{"platform", "retention.", "retention"},
+	{"retention_run", "", "retention"},
 	{"platform", "erasures.", "retention"},
 	{"payout_run", "", "payouts"},
 	{"return", "", "payouts"},

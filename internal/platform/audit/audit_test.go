@@ -244,14 +244,14 @@ func TestList(t *testing.T) {
 	if objects != "9876" || first.Newer || !first.Older || first.Count != 10 {
 		t.Errorf("first page = %s, %+v", objects, first)
 	}
-	second, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: first.Events[3].ID})
+	second, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, After: first.Events[3].ID})
 	if objects != "5432" || !second.Newer || !second.Older {
 		t.Errorf("second page = %s, %+v", objects, second)
 	}
-	if last, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: second.Events[3].ID}); objects != "10" || last.Older {
+	if last, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, After: second.Events[3].ID}); objects != "10" || last.Older {
 		t.Errorf("last page = %s, %+v", objects, last)
 	}
-	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, NewerThan: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
+	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, Before: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
 		t.Errorf("page before the second = %s, %+v", objects, back)
 	}
 	for name, c := range map[string]struct {

@@ -31,7 +31,7 @@ type Subject struct {
 }
 
 // Page selects a page of a list.
-type Page = postgres.Page
+type Page = postgres.Page[int64]
 
 // countBound is the maximum number of events that List counts.
 const countBound = 10_000
@@ -55,7 +55,7 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, r Reader, f Filter, p Pa
 	if out.CountBounded = out.Count > countBound; out.CountBounded {
 		out.Count = countBound
 	}
-	if err := p.Apply(q.Session(&gorm.Session{})).Find(&out.Events).Error; err != nil {
+	if err := p.Apply(q.Session(&gorm.Session{}), "id").Find(&out.Events).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
 	out.Events, out.Newer, out.Older = postgres.SplitPage(p, out.Events)

@@ -50,9 +50,9 @@ func (q *Queue) LatestIn(tx *gorm.DB, object uuid.UUID) (w models.Job, found boo
 // List returns a page of the jobs that the user is allowed to see, newest first. The results newer and
 // older report whether there are pages with newer or older jobs.
 func (q *Queue) List(
-	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
+	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page[int64],
 ) (all []models.Job, newer, older bool, err error) {
-	if err := p.Apply(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+	if err := p.Apply(q.visible(ctx, sc, staff), "id").Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	all, newer, older = postgres.SplitPage(p, all)

@@ -26,7 +26,7 @@ func TestGetChecksScope(t *testing.T) {
 		"requester":      {scope.Partners(), s.by.Staff, []int64{whole.ID, two.ID, one.ID}},
 		"unrelated user": {scope.Partners(uuid.New()), uuid.New(), nil},
 	} {
-		all, _, _, err := s.List(t.Context(), c.sc, c.staff, postgres.Page{Size: 10})
+		all, _, _, err := s.List(t.Context(), c.sc, c.staff, postgres.Page[int64]{Size: 10})
 		var got []int64
 		for _, w := range all {
 			got = append(got, w.ID)

@@ -1,9 +1,8 @@
 package postgres
 
 import (
-	"strings"
-
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 	"gorm.io/gorm"
 )
 
@@ -23,11 +22,12 @@ func ByIDs[T any](q *gorm.DB, ids []uuid.UUID, idOf func(T) uuid.UUID) (map[uuid
 	return found, nil
 }
 
-// UUIDArray formats ids as the text of an array. A list of parameters would be a different statement for each length.
-func UUIDArray(ids []uuid.UUID) string {
-	texts := make([]string, len(ids))
-	for i, u := range ids {
-		texts[i] = u.String()
+// Array returns a parameter for a GORM query that is an array. GORM replaces a slice by a list of parameters, which is
+// a different statement for each length.
+func Array[T any](items []T) pgtype.Array[T] {
+	a := pgtype.Array[T]{Elements: items, Dims: []pgtype.ArrayDimension{}, Valid: true}
+	if n := len(items); n > 0 {
+		a.Dims = append(a.Dims, pgtype.ArrayDimension{Length: int32(n), LowerBound: 1}) //nolint:gosec // far fewer items
 	}
-	return "{" + strings.Join(texts, ",") + "}"
+	return a
 }

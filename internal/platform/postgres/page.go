@@ -3,61 +3,51 @@ package postgres
 import (
 	"slices"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
 
-// Page is a page of a list that is ordered by id, newest first. It contains the next rows that are
-// older than OlderThan or newer than NewerThan. If both are 0, it is the first page.
-type Page struct {
-	OlderThan, NewerThan int64
-	Size                 int
+// Page is a page of a list: the rows just before the row with the key Before, or just after the row with the key
+// After. If both keys are zero, it is the first page.
+type Page[K comparable] struct {
+	Before, After K
+	Size          int
 }
 
-// Apply restricts a query to the page. It reads one extra row, so that SplitPage can determine
-// whether there are more rows.
-func (p Page) Apply(q *gorm.DB) *gorm.DB {
+// EndsBefore reports whether the page ends before a row.
+func (p Page[K]) EndsBefore() bool {
+	var none K
+	return p.Before != none
+}
+
+// StartsAfter reports whether the page starts after a row.
+func (p Page[K]) StartsAfter() bool {
+	var none K
+	return p.After != none && !p.EndsBefore()
+}
+
+// Apply restricts a query to the page of a list that is ordered by a column, in descending order. It reads one extra
+// row, so that SplitPage can determine whether there are more rows.
+func (p Page[K]) Apply(q *gorm.DB, column string) *gorm.DB {
 	q = q.Limit(p.Size + 1)
 	switch {
-	case p.NewerThan > 0:
-		return q.Where("id > ?", p.NewerThan).Order("id")
-	case p.OlderThan > 0:
-		return q.Where("id < ?", p.OlderThan).Order("id DESC")
-	}
-	return q.Order("id DESC")
-}
-
-// AroundID restricts a query to one page of a list that is ordered by UUIDv7, newest first. If the
-// parameter before is set, the page contains the rows that come just before the row with this id. If
-// the parameter after is set, the page contains the rows that come just after the row with this id. If
-// neither is set, the page is the first one. Like Apply, AroundID reads one extra row, for SplitPageAt.
-func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
-	q = q.Limit(size + 1)
-	switch {
-	case before != uuid.Nil:
-		return q.Where(column+" > ?", before).Order(column)
-	case after != uuid.Nil:
-		q = q.Where(column+" < ?", after)
+	case p.EndsBefore():
+		return q.Where(column+" > ?", p.Before).Order(column)
+	case p.StartsAfter():
+		q = q.Where(column+" < ?", p.After)
 	}
 	return q.Order(column + " DESC")
 }
 
-// SplitPage takes the rows found by a query that Apply restricted. It returns them in list order and
-// reports whether there are newer and older rows.
-func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
-	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
-}
-
-// SplitPageAt is like SplitPage, but for a list that is ordered by another key. The parameter after is
-// true if the page follows a given row. The parameter before is true if the page precedes a given row.
-func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
-	more := len(found) > size
+// SplitPage takes the rows found by a query that reads one extra row and, if the page ends before a row, reads in
+// reverse. It returns the rows in list order, and reports whether there are rows before and after them.
+func SplitPage[T any, K comparable](p Page[K], found []T) (rows []T, before, after bool) {
+	more := len(found) > p.Size
 	if more {
-		found = found[:size]
+		found = found[:p.Size]
 	}
-	if before {
+	if p.EndsBefore() {
 		slices.Reverse(found)
 		return found, more, true
 	}
-	return found, after, more
+	return found, p.StartsAfter(), more
 }

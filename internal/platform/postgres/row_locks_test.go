@@ -31,6 +31,7 @@ var rowLocks = map[string]string{
 	"internal/requests/steps.go":              "privacy_requests",
 	"internal/platform/audit/rejections.go":   "rejection_counts",
 	"internal/platform/jobs/rescue.go":        "jobs",
+	"internal/platform/jobs/run_now.go":       "jobs",
 	"internal/leads/retention.go":             "lead_keys", // no table references it, and locked rows are skipped
 	"internal/payouts/adjustments.go":         "adjustments",
 	"internal/payouts/returns.go":             "returns",
@@ -38,7 +39,6 @@ var rowLocks = map[string]string{
 	"internal/platform/postgres/retention.go": "traffic_minutes",
 	"internal/ratecard/drafts.go":             "rate_cards",
 	"internal/ratecard/publish.go":            "rate_cards",
-	"internal/ratecard/replay.go":             "rate_card_replays",
 	"internal/reconcile/compare.go":           "reconciliations",
 	"internal/staff/staff.go":                 "staff",
 }
