@@ -300,8 +300,8 @@ func (s *Service) unresealedHolds(tx *gorm.DB) (all []models.LegalHold, err erro
 
 // addDigestsSQL keeps the existing digests, because some leads may still have them.
 const addDigestsSQL = `UPDATE legal_holds SET
-		email_digests = ARRAY(SELECT DISTINCT d FROM unnest(email_digests || ?::text::bytea[]) d),
-		phone_digests = ARRAY(SELECT DISTINCT d FROM unnest(phone_digests || ?::text::bytea[]) d)
+		email_digests = ARRAY(SELECT DISTINCT d FROM unnest(email_digests || ?::bytea[]) d),
+		phone_digests = ARRAY(SELECT DISTINCT d FROM unnest(phone_digests || ?::bytea[]) d)
 	WHERE id = ? AND released_at IS NULL`
 
 // ResealHolds adds the digests made with all configured platform keys to the legal holds on persons. It
