@@ -420,7 +420,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	h.Time.Advance(24 * time.Hour)
 	gone := h.SignedInAs(t, models.PricingManager)
 	h.Time.Advance(31 * time.Minute)
-	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.PricingManager].ID, 1); err != nil {
+	if err := h.StaffService.By(audit.Operator).Deactivate(t.Context(), h.People[models.PricingManager].ID, 1); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*admintest.Client{
@@ -461,7 +461,7 @@ func TestFormOfRevokedSessionIsRestored(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.AccountManager)
-	if err := h.StaffService.EndSessions(t.Context(), audit.Operator, h.People[models.AccountManager].ID, uuid.Nil); err != nil {
+	if err := h.StaffService.By(audit.Operator).EndSessions(t.Context(), h.People[models.AccountManager].ID, uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
 	const page = "/partners/new?restore=form"

@@ -27,7 +27,7 @@ func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	partner := web.PartnerURL(c.Harbour.ID)
-	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{
+	invited, err := c.Console.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{
 		Email: "gus@example.com",
 		Name:  "Gus",
 		Roles: []models.StaffRole{{Role: models.Finance}},
@@ -36,7 +36,7 @@ func TestStepUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := c.AddStaff(t, "gone@example.com", models.StaffRole{Role: models.Finance})
-	if err := c.Console.StaffService.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
+	if err := c.Console.StaffService.By(audit.Operator).Deactivate(t.Context(), gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	unnamed, err := c.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: "unnamed", Name: "Unnamed"})

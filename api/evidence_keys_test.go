@@ -32,7 +32,7 @@ func TestPublishEvidenceKeys(t *testing.T) {
 		t.Errorf("without a key: got %d, %s", p.Code, p.Body)
 	}
 	for range 2 {
-		kid, err := s.signing.Rotate(t.Context(), audit.Operator)
+		kid, err := s.signing.By(audit.Operator).Rotate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

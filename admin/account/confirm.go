@@ -23,7 +23,7 @@ func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error
 func (h *Handlers) confirm(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return web.Next(k), h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof"))
+			return web.Next(k), h.Staff.By(k.By).Confirm(k.R.Context(), k.Session, k.R.PostForm.Get("proof"))
 		},
 		Show: func(r web.Rejected) error { return h.showConfirm(k, r.Status, r.Message()) },
 	})

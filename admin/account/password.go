@@ -17,7 +17,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
-			err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password"))
+			err := h.Staff.By(k.By).SetPassword(k.R.Context(), k.Session, form.Get("current"), form.Get("password"))
 			if err != nil {
 				return "", err
 			}

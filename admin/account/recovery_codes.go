@@ -8,7 +8,7 @@ func (h *Handlers) newRecoveryCodes(k *web.Request) error {
 	if err := web.RequireStepUp(k); err != nil {
 		return err
 	}
-	codes, err := h.Staff.NewRecoveryCodes(k.R.Context(), k.By, k.Session.Staff.ID)
+	codes, err := h.Staff.By(k.By).NewRecoveryCodes(k.R.Context(), k.Session.Staff.ID)
 	if err != nil {
 		return err
 	}

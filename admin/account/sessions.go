@@ -16,7 +16,7 @@ func (h *Handlers) revokeOwnSession(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Staff.EndSession(k.R.Context(), k.By, k.Session.Staff.ID, session); err != nil {
+	if err := h.Staff.By(k.By).EndSession(k.R.Context(), k.Session.Staff.ID, session); err != nil {
 		return err
 	}
 	return k.Redirect("/account")
@@ -41,7 +41,7 @@ func (h *Handlers) revokeOtherSessionsPage(k *web.Request) error {
 }
 
 func (h *Handlers) revokeOtherSessions(k *web.Request) error {
-	if err := h.Staff.EndSessions(k.R.Context(), k.By, k.Session.Staff.ID, k.Session.ID); err != nil {
+	if err := h.Staff.By(k.By).EndSessions(k.R.Context(), k.Session.Staff.ID, k.Session.ID); err != nil {
 		return err
 	}
 	return k.Redirect("/account")

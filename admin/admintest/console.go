@@ -254,7 +254,7 @@ func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole
 func addStaff(t testing.TB, service *staff.Service, email string, roles ...models.StaffRole) models.Staff {
 	t.Helper()
 	member := staff.NewMember{Email: email, Name: nameOf(email), Roles: roles}
-	p, err := service.Seed(t.Context(), audit.Operator, member, Password)
+	p, err := service.By(audit.Operator).Seed(t.Context(), member, Password)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func (h *Handlers) codePage(k *web.Request) error {
 func (h *Handlers) code(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			token, err := h.Staff.VerifyCode(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			token, err := h.Staff.By(k.By).VerifyCode(k.R.Context(), k.Session, k.R.PostForm.Get("code"))
 			if err == nil {
 				web.SetSessionCookie(k, token)
 			}

@@ -37,7 +37,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
-			if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
+			if _, err := h.Staff.By(k.By).Accept(k.R.Context(), token, form.Get("password")); err != nil {
 				return "", err
 			}
 			return "", k.Show(http.StatusOK, view.Login(view.LoginView{

@@ -37,8 +37,8 @@ func (h *Handlers) login(k *web.Request) error {
 	form := k.R.PostForm
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			token, session, err := h.Staff.Login(k.R.Context(), staff.LoginAttempt{
-				Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
+			token, session, err := h.Staff.By(k.By).Login(k.R.Context(), staff.LoginAttempt{
+				Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(),
 			})
 			if err != nil {
 				return "", err
@@ -69,7 +69,7 @@ func (h *Handlers) login(k *web.Request) error {
 
 func (h *Handlers) logout(k *web.Request) error {
 	web.SetSessionCookie(k, "")
-	if err := h.Staff.Logout(k.R.Context(), k.By, k.Session); err != nil {
+	if err := h.Staff.By(k.By).Logout(k.R.Context(), k.Session); err != nil {
 		return err
 	}
 	return k.Redirect("/login")

@@ -56,7 +56,7 @@ func (h *Handlers) enrol(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			token, codes, err := h.Staff.By(k.By).FinishSecondFactor(k.R.Context(), k.Session, k.R.PostForm.Get("code"))
 			if err != nil {
 				return "", err
 			}

@@ -28,6 +28,6 @@ func (h *Handlers) deactivatePage(k *web.Request) error { return h.confirmPageOf
 
 func (h *Handlers) deactivate(k *web.Request) error {
 	return h.confirmed(k, h.deactivateView, func(p staff.Member) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormRowVersion(k))
+		return web.StaffURL(p.ID), h.Staff.By(k.By).Deactivate(k.R.Context(), p.ID, web.FormRowVersion(k))
 	})
 }

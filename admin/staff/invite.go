@@ -33,7 +33,7 @@ func (h *Handlers) invite(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewMember{
+			made, err := h.Staff.By(k.By).Invite(k.R.Context(), staff.NewMember{
 				Email: form.Get("email"),
 				Name:  form.Get("name"),
 				Roles: roles,

@@ -27,7 +27,7 @@ func (h *Handlers) inviteAgainPage(k *web.Request) error {
 
 func (h *Handlers) inviteAgain(k *web.Request) error {
 	return h.confirmed(k, h.inviteAgainView, func(p staff.Member) (string, error) {
-		made, err := h.Staff.RenewInvitation(k.R.Context(), k.By, p.ID)
+		made, err := h.Staff.By(k.By).RenewInvitation(k.R.Context(), p.ID)
 		if err != nil {
 			return "", err
 		}

@@ -27,6 +27,6 @@ func (h *Handlers) reactivatePage(k *web.Request) error { return h.confirmPageOf
 
 func (h *Handlers) reactivate(k *web.Request) error {
 	return h.confirmed(k, h.reactivateView, func(p staff.Member) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormRowVersion(k))
+		return web.StaffURL(p.ID), h.Staff.By(k.By).Reactivate(k.R.Context(), p.ID, web.FormRowVersion(k))
 	})
 }

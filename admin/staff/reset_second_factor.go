@@ -25,6 +25,6 @@ func (h *Handlers) resetPage(k *web.Request) error { return h.confirmPageOf(k, h
 
 func (h *Handlers) reset(k *web.Request) error {
 	return h.confirmed(k, h.resetView, func(p staff.Member) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.ResetSecondFactor(k.R.Context(), k.By, p.ID)
+		return web.StaffURL(p.ID), h.Staff.By(k.By).ResetSecondFactor(k.R.Context(), p.ID)
 	})
 }

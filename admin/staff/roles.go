@@ -131,7 +131,7 @@ func (h *Handlers) setRoles(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormRowVersion(k), roles)
+			return web.StaffURL(p.ID), h.Staff.By(k.By).SetRoles(k.R.Context(), p.ID, web.FormRowVersion(k), roles)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {

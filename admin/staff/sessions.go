@@ -18,7 +18,7 @@ func (h *Handlers) endSession(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Staff.EndSession(k.R.Context(), k.By, p.ID, session); err != nil {
+	if err := h.Staff.By(k.By).EndSession(k.R.Context(), p.ID, session); err != nil {
 		return err
 	}
 	return k.Redirect(sessionsURL(p))
@@ -60,7 +60,7 @@ func (h *Handlers) endSessions(k *web.Request) error {
 		return err
 	}
 	return h.confirmed(k, endSessionsView(n), func(p staff.Member) (string, error) {
-		return sessionsURL(p), h.Staff.EndSessions(k.R.Context(), k.By, p.ID, uuid.Nil)
+		return sessionsURL(p), h.Staff.By(k.By).EndSessions(k.R.Context(), p.ID, uuid.Nil)
 	})
 }
 

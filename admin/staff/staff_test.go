@@ -223,7 +223,7 @@ func TestRemovedRoleHasNoEffect(t *testing.T) {
 	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
 		t.Fatalf("%d", p.Status)
 	}
-	if err := h.StaffService.SetRoles(t.Context(), audit.Operator, h.People[models.Auditor].ID, 1, []models.StaffRole{{Role: models.Finance}}); err != nil {
+	if err := h.StaffService.By(audit.Operator).SetRoles(t.Context(), h.People[models.Auditor].ID, 1, []models.StaffRole{{Role: models.Finance}}); err != nil {
 		t.Fatal(err)
 	}
 	h.Reload(t)
@@ -231,7 +231,7 @@ func TestRemovedRoleHasNoEffect(t *testing.T) {
 		!slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
+	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
 		t.Fatal(err)
 	}
 }

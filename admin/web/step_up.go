@@ -45,7 +45,7 @@ func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
 
 // confirm checks the password or code in a form.
 func confirm(k *Request) (mistakes ui.Errors, err error) {
-	if err := k.console.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
+	if err := k.console.Staff.By(k.By).Confirm(k.R.Context(), k.Session, k.R.PostForm.Get("proof")); err != nil {
 		_, message, other := formError(k, err)
 		if other != nil {
 			return nil, other

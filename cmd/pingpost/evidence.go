@@ -225,7 +225,7 @@ published, so that older packs can still be verified.`,
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			kid, err := evidence.NewKeys(db, keys, flags.clock).Rotate(c.Context(), audit.Operator)
+			kid, err := evidence.NewKeys(db, keys, flags.clock).By(audit.Operator).Rotate(c.Context())
 			if err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ An ID can start with a hyphen, so write -- before it, after all flags.`,
 			return usageError{errors.New("--since: enter a time such as 2026-01-20T09:00:00Z")}
 		}
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			if err := evidence.NewKeys(db, keys, flags.clock).Revoke(c.Context(), audit.Operator, args[0], at); err != nil {
+			if err := evidence.NewKeys(db, keys, flags.clock).By(audit.Operator).Revoke(c.Context(), args[0], at); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Evidence packs that were signed with key %s after %s are not valid\n", args[0],

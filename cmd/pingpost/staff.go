@@ -65,7 +65,7 @@ type staffServices struct {
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(staffServices{
-			staff.NewService(db, keys, r.clock, staff.Settings{}),
+			staff.NewService(db, keys, r.clock, staff.Settings{}).By(audit.Operator),
 			partners.NewService(db, keys, r.clock).By(audit.Operator),
 		})
 	})
@@ -101,13 +101,13 @@ func staffCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			invited, err := p.staff.Invite(c.Context(), audit.Operator,
+			invited, err := p.staff.Invite(c.Context(),
 				staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
 			if err != nil {
 				return err
 			}
 			if *fromStdin {
-				if _, err := p.staff.Accept(c.Context(), audit.Operator, invited.Token, password); err != nil {
+				if _, err := p.staff.Accept(c.Context(), invited.Token, password); err != nil {
 					return fmt.Errorf("%w The user was invited but has no password. An administrator can send a new invitation", err)
 				}
 			}

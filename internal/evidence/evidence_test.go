@@ -581,7 +581,7 @@ func TestRotate(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if _, err := r.Service.Deps.Keys.Rotate(t.Context(), r.user); err != nil {
+			if _, err := r.Service.Deps.Keys.By(r.user).Rotate(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -732,13 +732,13 @@ func TestRevoke(t *testing.T) {
 	r.Time.Advance(time.Second)
 	forged := create()
 	kid := r.verify(t, forged).Key.ID
-	if err := keys.Revoke(ctx, r.user, kid, r.Time.Now().Add(time.Minute)); reason(err) != "invalid revocation_time" {
+	if err := keys.By(r.user).Revoke(ctx, kid, r.Time.Now().Add(time.Minute)); reason(err) != "invalid revocation_time" {
 		t.Errorf("in the future: got %v", err)
 	}
-	if err := keys.Revoke(ctx, r.user, "unknown", stolen); reason(err) != "not_found evidence_key" {
+	if err := keys.By(r.user).Revoke(ctx, "unknown", stolen); reason(err) != "not_found evidence_key" {
 		t.Errorf("unknown key: got %v", err)
 	}
-	if err := keys.Revoke(ctx, r.user, kid, stolen); err != nil {
+	if err := keys.By(r.user).Revoke(ctx, kid, stolen); err != nil {
 		t.Fatal(err)
 	}
 	if err := verify(before); err != nil {
@@ -750,16 +750,16 @@ func TestRevoke(t *testing.T) {
 	if err := verify(create()); err != nil {
 		t.Errorf("a pack with the new key: %v", err)
 	}
-	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(time.Second)); reason(err) != "invalid revocation_time" {
+	if err := keys.By(r.user).Revoke(ctx, kid, stolen.Add(time.Second)); reason(err) != "invalid revocation_time" {
 		t.Errorf("later than before: got %v", err)
 	}
-	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(-2*time.Hour)); err != nil {
+	if err := keys.By(r.user).Revoke(ctx, kid, stolen.Add(-2*time.Hour)); err != nil {
 		t.Errorf("earlier than before: %v", err)
 	}
 	if err := verify(before); !errors.Is(err, pack.ErrRevoked) {
 		t.Errorf("a pack from after the earlier time: %v", err)
 	}
-	if err := keys.Revoke(ctx, r.user, kid, stolen.Add(-2*time.Hour)); err != nil {
+	if err := keys.By(r.user).Revoke(ctx, kid, stolen.Add(-2*time.Hour)); err != nil {
 		t.Errorf("the same time again: %v", err)
 	}
 	owner := testkit.Connect(t, r.DB.OwnerURL)
@@ -780,7 +780,7 @@ func TestRevoke(t *testing.T) {
 func TestKeysNeverChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if _, err := r.Service.Deps.Keys.Rotate(context.WithoutCancel(t.Context()), r.user); err != nil {
+	if _, err := r.Service.Deps.Keys.By(r.user).Rotate(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	owner := testkit.Connect(t, r.DB.OwnerURL)

@@ -22,10 +22,16 @@ type Keys struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
 	clock clock.Clock
+	by    audit.Actor
 }
 
 // NewKeys returns the signing keys in a database.
-func NewKeys(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Keys { return &Keys{db, keys, c} }
+func NewKeys(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Keys {
+	return &Keys{db, keys, c, audit.Service}
+}
+
+// By returns a copy whose changes are attributed to the given actor.
+func (k *Keys) By(actor audit.Actor) *Keys { return &Keys{k.db, k.keys, k.clock, actor} }
 
 var errSealed = apperr.New(apperr.Unavailable, "evidence_key",
 	"The key that signs evidence packs cannot be decrypted. Ask an operator to check that keys.platform_keys contains every platform key.")
@@ -74,7 +80,7 @@ func (k *Keys) Ensure(ctx context.Context) error {
 			if row, err = active(tx); err != nil || row.ID != "" {
 				return err // another node has created the key
 			}
-			_, err = k.create(tx, audit.Service, "evidence.create_key")
+			_, err = k.create(tx, "evidence.create_key")
 			return err
 		})
 	}
@@ -115,7 +121,7 @@ func (k *Keys) change(ctx context.Context, do func(*gorm.DB) error) error {
 }
 
 // create adds the active key, with its audit event.
-func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.EvidenceKey, err error) {
+func (k *Keys) create(tx *gorm.DB, action string) (row models.EvidenceKey, err error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return row, err
@@ -131,27 +137,27 @@ func (k *Keys) create(tx *gorm.DB, by audit.Actor, action string) (row models.Ev
 	if err := tx.Omit("retired_at", "revoked_at").Create(&row).Error; err != nil {
 		return row, err
 	}
-	return row, audit.Write(tx, row.CreatedAt, by,
+	return row, audit.Write(tx, row.CreatedAt, k.by,
 		audit.Event{Action: action, Kind: "platform", After: map[string]any{"key": row.ID}})
 }
 
 // Rotate creates a new key and retires the active one, whose private key is deleted. It returns the id of
 // the new key.
-func (k *Keys) Rotate(ctx context.Context, by audit.Actor) (kid string, err error) {
+func (k *Keys) Rotate(ctx context.Context) (kid string, err error) {
 	err = k.change(ctx, func(tx *gorm.DB) error {
-		kid, err = k.rotate(tx, by)
+		kid, err = k.rotate(tx)
 		return err
 	})
 	return kid, postgres.Translate(err)
 }
 
-func (k *Keys) rotate(tx *gorm.DB, by audit.Actor) (kid string, err error) {
+func (k *Keys) rotate(tx *gorm.DB) (kid string, err error) {
 	retire := tx.Model(&models.EvidenceKey{}).Where("retired_at IS NULL").
 		Updates(map[string]any{"retired_at": k.clock.Now(), "sealed": nil})
 	if retire.Error != nil {
 		return "", retire.Error
 	}
-	row, err := k.create(tx, by, "evidence.rotate_key")
+	row, err := k.create(tx, "evidence.rotate_key")
 	return row.ID, err
 }
 
@@ -160,7 +166,7 @@ func (k *Keys) rotate(tx *gorm.DB, by audit.Actor) (kid string, err error) {
 // Revoking a key again with the same time changes nothing.
 //
 // Errors: NotFound if there is no such key, and Invalid if the time is in the future or later than before.
-func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since time.Time) error {
+func (k *Keys) Revoke(ctx context.Context, kid string, since time.Time) error {
 	since = since.UTC().Truncate(time.Second) // as published
 	if since.After(k.clock.Now()) {
 		return errRevokeTime
@@ -179,7 +185,7 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since tim
 			return errRevokeTime
 		}
 		if row.RetiredAt == nil {
-			if _, err := k.rotate(tx, by); err != nil {
+			if _, err := k.rotate(tx); err != nil {
 				return err
 			}
 		}
@@ -192,7 +198,7 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string, since tim
 		if row.RevokedAt != nil {
 			e.Before = map[string]any{"revoked_at": row.RevokedAt.UTC()}
 		}
-		return audit.Write(tx, k.clock.Now(), by, e)
+		return audit.Write(tx, k.clock.Now(), k.by, e)
 	})
 	return postgres.Translate(err)
 }

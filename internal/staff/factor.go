@@ -75,7 +75,7 @@ func isCode(text string) bool {
 // During a login, FinishSecondFactor also opens the session and returns its new token. If the
 // session is already open, token is "".
 func (s *Service) FinishSecondFactor(
-	ctx context.Context, by audit.Actor, session Session, code string,
+	ctx context.Context, session Session, code string,
 ) (token string, codes []string, err error) {
 	if len(session.TOTPSealed) == 0 {
 		return "", nil, errNoEnrolment
@@ -88,7 +88,7 @@ func (s *Service) FinishSecondFactor(
 	if !ok {
 		return "", nil, errCode
 	}
-	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
+	limits, err := s.codeLimits(ctx, session.Staff, s.by.Address)
 	if err != nil {
 		return "", nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Service) FinishSecondFactor(
 		} else if err := tx.Model(&models.StaffSession{}).Where("id = ?", session.ID).Updates(map[string]any{"totp_sealed": nil}).Error; err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), as(*p, by), event("staff.second_factor", *p, nil, nil))
+		return audit.Write(tx, s.clock.Now(), as(*p, s.by), event("staff.second_factor", *p, nil, nil))
 	})
 	if err == nil {
 		s.succeeded(ctx, limits)
@@ -147,7 +147,7 @@ func (s *Service) newRecoveryCodes(tx *gorm.DB, user uuid.UUID) (codes []string,
 }
 
 // NewRecoveryCodes replaces a user's recovery codes. The previous codes become invalid.
-func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uuid.UUID) (codes []string, err error) {
+func (s *Service) NewRecoveryCodes(ctx context.Context, user uuid.UUID) (codes []string, err error) {
 	err = s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) (err error) {
 		if len(p.TOTPSealed) == 0 {
 			return errNoFactor
@@ -155,7 +155,7 @@ func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uui
 		if codes, err = s.newRecoveryCodes(tx, p.ID); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.recovery_codes", *p, nil, nil))
+		return audit.Write(tx, s.clock.Now(), s.by, event("staff.recovery_codes", *p, nil, nil))
 	})
 	return codes, err
 }
@@ -224,8 +224,8 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 // ResetSecondFactor removes the second factor and the recovery codes of a user who has lost them,
 // and ends the user's sessions. If one of the user's roles requires a second factor, the user has
 // to set up a new one at the next login.
-func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uuid.UUID) error {
-	if by.Staff == user {
+func (s *Service) ResetSecondFactor(ctx context.Context, user uuid.UUID) error {
+	if s.by.Staff == user {
 		return errOwnFactor
 	}
 	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
@@ -239,7 +239,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uu
 		if err := s.endAll(tx, p.ID, uuid.Nil, "the second factor was reset"); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by,
+		return audit.Write(tx, s.clock.Now(), s.by,
 			event("staff.reset_second_factor", *p,
 				map[string]any{"second_factor": before}, map[string]any{"second_factor": false}))
 	})

@@ -37,7 +37,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	try := func(token, code string) (string, error) {
 		t.Helper()
-		return h.VerifyCode(t.Context(), at(home), h.session(t, token), code)
+		return h.By(at(home)).VerifyCode(t.Context(), h.session(t, token), code)
 	}
 
 	token := login()
@@ -91,10 +91,10 @@ func TestSecondFactor(t *testing.T) {
 	}
 	h.expectEnded(t, token, "five wrong codes")
 
-	if err := h.ResetSecondFactor(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, ada.ID); reason(err) != "own_factor" {
+	if err := h.By(audit.Actor{Staff: ada.ID, Name: ada.Email}).ResetSecondFactor(t.Context(), ada.ID); reason(err) != "own_factor" {
 		t.Errorf("user resets own second factor: %v, want own_factor", err)
 	}
-	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
+	if err := h.By(audit.Operator).ResetSecondFactor(t.Context(), ada.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.expectEnded(t, open, "the second factor was reset")
@@ -119,7 +119,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 			token, _ := h.signIn(t, "ada@example.com")
 			session := h.session(t, token)
 			all.Go(func() {
-				switch _, err := h.VerifyCode(t.Context(), at(home), session, code); reason(err) {
+				switch _, err := h.By(at(home)).VerifyCode(t.Context(), session, code); reason(err) {
 				case "":
 					opened.Add(1)
 				case "code":
@@ -151,11 +151,11 @@ func TestSecondFactorByRole(t *testing.T) {
 	if session.Stage != models.StageEnrol || h.session(t, token).Stage != models.StageEnrol {
 		t.Fatalf("stage of finance = %s, want enrol", session.Stage)
 	}
-	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
+	if _, err := h.By(at(home)).VerifyCode(t.Context(), h.session(t, token), "000000"); reason(err) != "again" {
 		t.Errorf("code before a second factor is set up: %v, want again", err)
 	}
 	token, _ = h.signIn(t, "ada@example.com")
-	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "enrolment" {
+	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token), "000000"); reason(err) != "enrolment" {
 		t.Errorf("finishing before beginning: %v, want enrolment", err)
 	}
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
@@ -165,7 +165,7 @@ func TestSecondFactorByRole(t *testing.T) {
 	if again, err := h.BeginSecondFactor(t.Context(), h.session(t, token)); err != nil || again.Secret() != key.Secret() {
 		t.Errorf("BeginSecondFactor returned another setup key when the page was reloaded (%v)", err)
 	}
-	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), h.wrongCode(t, key.Secret())); reason(err) != "code" {
+	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token), h.wrongCode(t, key.Secret())); reason(err) != "code" {
 		t.Errorf("wrong first code: %v, want code", err)
 	}
 	open, _, _ := h.enrol(t, token)
@@ -193,18 +193,18 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 		}
 		sessions[i], codes[i] = h.session(t, token), h.code(t, key.Secret())
 	}
-	token, _, err := h.FinishSecondFactor(t.Context(), at(home), sessions[0], codes[0])
+	token, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), sessions[0], codes[0])
 	if err != nil || h.session(t, token).Stage != models.StageOpen {
 		t.Fatal(err)
 	}
 	if enrolled := h.find(t, p.ID).TOTPAt; enrolled == nil || !enrolled.Equal(h.time.Now()) {
 		t.Errorf("second factor was set up at %v, want %s", enrolled, h.time.Now())
 	}
-	if token, _, err := h.FinishSecondFactor(t.Context(), at(away), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
+	if token, _, err := h.By(at(away)).FinishSecondFactor(t.Context(), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
 		t.Errorf("finishing the second setup: %q, %v, want enrolled", token, err)
 	}
 	h.session(t, token)
-	if err := h.ResetSecondFactor(t.Context(), audit.Operator, p.ID); err != nil || h.find(t, p.ID).TOTPAt != nil {
+	if err := h.By(audit.Operator).ResetSecondFactor(t.Context(), p.ID); err != nil || h.find(t, p.ID).TOTPAt != nil {
 		t.Errorf("second factor after the reset: %v, %v", h.find(t, p.ID).TOTPAt, err)
 	}
 }
@@ -219,7 +219,7 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 			t.Fatal(err)
 		}
 		for range 5 {
-			_, err := h.VerifyCode(t.Context(), at(address(login)), h.session(t, token), "wrong")
+			_, err := h.By(at(address(login))).VerifyCode(t.Context(), h.session(t, token), "wrong")
 			switch f := apperr.As(err); {
 			case reason(err) == "code":
 				checked++
@@ -261,7 +261,7 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 					t.Fatal(err)
 				}
 				h.time.Advance(30 * time.Second) // a code can be used only once
-				_, err = h.VerifyCode(t.Context(), at(where), h.session(t, token), h.code(t, secret))
+				_, err = h.By(at(where)).VerifyCode(t.Context(), h.session(t, token), h.code(t, secret))
 				return err
 			}
 			if err := right(home); err != nil {
@@ -314,7 +314,7 @@ func TestConcurrentWrongCodes(t *testing.T) {
 		session := h.session(t, token)
 		for range 5 {
 			all.Go(func() {
-				_, err := h.VerifyCode(t.Context(), at("203.0.113.99"), session, "wrong")
+				_, err := h.By(at("203.0.113.99")).VerifyCode(t.Context(), session, "wrong")
 				if reason(err) == "code" {
 					checked.Add(1)
 				} else if !hasCode(err, apperr.TooMany) {
@@ -338,7 +338,7 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	token, secret, _ := h.enrol(t, token)
 	checked, wrong := 0, h.code(t, secret) // a used code
 	for range 40 {
-		if err := h.Confirm(t.Context(), at(away), h.session(t, token), wrong); reason(err) == "confirmation" {
+		if err := h.By(at(away)).Confirm(t.Context(), h.session(t, token), wrong); reason(err) == "confirmation" {
 			checked++
 		} else if !hasCode(err, apperr.TooMany) {
 			t.Fatal(err)
@@ -348,7 +348,7 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 		t.Errorf("%d wrong codes were checked, want 20", checked)
 	}
 	h.time.Advance(30 * time.Second)
-	if err := h.Confirm(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
+	if err := h.By(at(home)).Confirm(t.Context(), h.session(t, token), h.code(t, secret)); err != nil {
 		t.Errorf("correct code at a known address: %v", err)
 	}
 }
@@ -369,25 +369,25 @@ func TestConfirm(t *testing.T) {
 		if confirmed() {
 			t.Error("the session is still confirmed after ten minutes")
 		}
-		if err := h.Confirm(t.Context(), by, h.session(t, token), proof()); err != nil || !confirmed() {
+		if err := h.By(by).Confirm(t.Context(), h.session(t, token), proof()); err != nil || !confirmed() {
 			t.Errorf("confirming: %v", err)
 		}
 	}
 	h.time.Advance(10 * time.Minute)
 	code := h.code(t, secret)
-	if err := h.Confirm(t.Context(), by, h.session(t, token), code); err != nil {
+	if err := h.By(by).Confirm(t.Context(), h.session(t, token), code); err != nil {
 		t.Fatal(err)
 	}
 	h.time.Advance(10 * time.Minute)
 	for _, wrong := range []string{"", "wrong", code, recovery[0]} {
-		if err := h.Confirm(t.Context(), by, h.session(t, token), wrong); reason(err) != "confirmation" || confirmed() {
+		if err := h.By(by).Confirm(t.Context(), h.session(t, token), wrong); reason(err) != "confirmation" || confirmed() {
 			t.Errorf("confirming with %q: %v, want confirmation", wrong, err)
 		}
 	}
 	for range 5 {
-		_ = h.Confirm(t.Context(), by, h.session(t, token), "wrong")
+		_ = h.By(by).Confirm(t.Context(), h.session(t, token), "wrong")
 	}
-	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !hasCode(err, apperr.TooMany) {
+	if err := h.By(by).Confirm(t.Context(), h.session(t, token), password); !hasCode(err, apperr.TooMany) {
 		t.Errorf("correct password after too many guesses: %v, want too many", err)
 	}
 	if n := h.events(t, "confirm", models.AuditRejected); n < 5 {

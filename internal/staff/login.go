@@ -26,14 +26,13 @@ var (
 // codeAttempts is the number of wrong codes after which a login attempt ends.
 const codeAttempts = 5
 
-// LoginAttempt is an attempt to log in. The field By contains the client's IP address.
+// LoginAttempt is an attempt to log in.
 type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string
-	By              audit.Actor
 }
 
-// Login checks a password and returns a new session. The session's stage states whether the session
+// Login checks a password and returns a new session. The actor of the service contains the client's IP address. The session's stage states whether the session
 // is open, or whether the user must first enter a code or set up a second factor. If the user is
 // unknown, is deactivated or has no password, Login returns the same error as for a wrong password
 // and takes just as long.
@@ -46,7 +45,7 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
 		return "", session, postgres.Translate(err)
 	}
-	limits, err := s.passwordLimits(ctx, p, email, a.By.Address)
+	limits, err := s.passwordLimits(ctx, p, email, s.by.Address)
 	if err != nil {
 		return "", session, err
 	}
@@ -59,15 +58,15 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 		return "", session, err
 	}
 	if !right {
-		return "", session, errors.Join(errLogin, s.reject(ctx, p, a.By, "login", "wrong password"))
+		return "", session, errors.Join(errLogin, s.reject(ctx, p, "login", "wrong password"))
 	}
 	return s.begin(ctx, p, a)
 }
 
 // reject records a rejected login or step-up in the audit log. It does not record the email
 // addresses of unknown users.
-func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
-	e := audit.Event{Action: action, Kind: "staff", Reason: why}
+func (s *Service) reject(ctx context.Context, p models.Staff, action, why string) error {
+	e, by := audit.Event{Action: action, Kind: "staff", Reason: why}, s.by
 	by.Name = audit.Anonymous.Name
 	if p.Email != "" {
 		by.Name, by.Staff = p.Email, p.ID
@@ -100,7 +99,7 @@ func (s *Service) begin(
 		if stage != models.StageOpen {
 			return nil // the login is recorded in the audit log when it is complete
 		}
-		return audit.Write(tx, row.CreatedAt, as(p, a.By), event("login", p, nil, nil))
+		return audit.Write(tx, row.CreatedAt, as(p, s.by), event("login", p, nil, nil))
 	})
 	return token, Session{StaffSession: row, Staff: p}, err
 }
@@ -118,14 +117,14 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 // VerifyCode finishes a login with an authenticator code or a recovery code, and returns the
 // session's new token.
 func (s *Service) VerifyCode(
-	ctx context.Context, by audit.Actor, session Session, code string,
+	ctx context.Context, session Session, code string,
 ) (token string, err error) {
-	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
+	limits, err := s.codeLimits(ctx, session.Staff, s.by.Address)
 	if err != nil {
 		return "", err
 	}
 	right, err := s.limitAttempts(ctx, limits, func() (bool, error) {
-		token, err = s.openWithCode(ctx, by, session, code)
+		token, err = s.openWithCode(ctx, session, code)
 		if errors.Is(err, errCode) {
 			return false, nil
 		}
@@ -135,14 +134,14 @@ func (s *Service) VerifyCode(
 	case errors.Is(err, errSessionExpired):
 		return "", errors.Join(err, s.End(ctx, session, "too many wrong codes"))
 	case err == nil && !right:
-		err = errors.Join(errCode, s.reject(ctx, session.Staff, by, "login", "wrong code"))
+		err = errors.Join(errCode, s.reject(ctx, session.Staff, "login", "wrong code"))
 	}
 	return token, err
 }
 
 // openWithCode opens a session that is waiting for a code. It allows at most codeAttempts attempts
 // per session.
-func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
+func (s *Service) openWithCode(ctx context.Context, session Session, code string) (string, error) {
 	// Count the attempt first, so that concurrent attempts do not allow additional guesses.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
 		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
@@ -161,7 +160,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 		if err := s.promote(tx, session, hash); err != nil {
 			return err
 		}
-		return audit.Write(tx, now, as(*p, by), event("login", *p, nil, map[string]any{"second_factor": true}))
+		return audit.Write(tx, now, as(*p, s.by), event("login", *p, nil, map[string]any{"second_factor": true}))
 	})
 	return token, err
 }

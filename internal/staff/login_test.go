@@ -23,10 +23,10 @@ func TestLogin(t *testing.T) {
 	h := newStaffPlatform(t, settings())
 	ada := h.addUser(t, "Ada@example.com", models.Administrator)
 	gone := h.addUser(t, "gone@example.com", models.Auditor)
-	if err := h.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
+	if err := h.By(audit.Operator).Deactivate(t.Context(), gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
+	if _, err := h.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
 		t.Fatal(err)
 	}
 	for n, email := range []string{"Ada@example.com", "ada@EXAMPLE.com", "  ada@example.com\t"} {
@@ -96,10 +96,10 @@ func TestLoginTakesAsLongForUnknownUsers(t *testing.T) {
 	h := newStaffPlatform(t, production)
 	h.addUser(t, "ada@example.com", models.Administrator)
 	gone := h.addUser(t, "gone@example.com", models.Auditor)
-	if err := h.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
+	if err := h.By(audit.Operator).Deactivate(t.Context(), gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
+	if _, err := h.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
 		t.Fatal(err)
 	}
 	var hashed []string // the password and the parameters of the hash, for each comparison
@@ -288,9 +288,9 @@ func TestSessionsEnd(t *testing.T) {
 
 	for name, end := range map[string]func(session staff.Session) error{
 		"logged out": func(s staff.Session) error {
-			return h.Logout(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, s)
+			return h.By(audit.Actor{Staff: ada.ID, Name: ada.Email}).Logout(t.Context(), s)
 		},
-		"revoked":     func(s staff.Session) error { return h.EndSession(t.Context(), audit.Operator, ada.ID, s.ID) },
+		"revoked":     func(s staff.Session) error { return h.By(audit.Operator).EndSession(t.Context(), ada.ID, s.ID) },
 		"deactivated": func(staff.Session) error { return h.deactivate(t, ada.ID) },
 	} {
 		token, session := h.signIn(t, "ada@example.com")

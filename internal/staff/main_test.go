@@ -57,7 +57,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 // addUser creates a user whose password is the constant named password.
 func (h staffPlatform) addUser(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
-	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{
+	p, err := h.By(audit.Operator).Seed(t.Context(), staff.NewMember{
 		Email: email,
 		Name:  "Ada Example",
 		Roles: everywhere(roles...),
@@ -70,11 +70,10 @@ func (h staffPlatform) addUser(t *testing.T, email string, roles ...models.Role)
 
 func (h staffPlatform) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
 	t.Helper()
-	return h.Login(t.Context(), staff.LoginAttempt{
+	return h.By(at(address)).Login(t.Context(), staff.LoginAttempt{
 		Email:     email,
 		Password:  with,
 		UserAgent: "browser",
-		By:        at(address),
 	})
 }
 
@@ -156,7 +155,7 @@ func (h staffPlatform) enrol(t *testing.T, token string) (next, secret string, r
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, recovery, err = h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), h.code(t, key.Secret()))
+	next, recovery, err = h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token), h.code(t, key.Secret()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (s *Service) invitee(tx *gorm.DB, token string) (models.Staff, error) {
 }
 
 // Accept accepts an invitation. It sets the user's password and deletes the invitation.
-func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password string) (models.Staff, error) {
+func (s *Service) Accept(ctx context.Context, token, password string) (models.Staff, error) {
 	p, err := s.Invitation(ctx, token)
 	if err != nil {
 		return p, err
@@ -154,16 +154,16 @@ func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password st
 		if err := s.update(tx, &p, map[string]any{"password_hash": hash, "status": models.StaffActive}); err != nil {
 			return err
 		}
-		by.Staff, by.Name = p.ID, p.Email
-		return audit.Write(tx, s.clock.Now(), by, event("staff.accept", p, nil, nil))
+		s.by.Staff, s.by.Name = p.ID, p.Email
+		return audit.Write(tx, s.clock.Now(), s.by, event("staff.accept", p, nil, nil))
 	})
 	return p, err
 }
 
 // SetPassword changes the password of a signed-in user and ends the user's other sessions. It
 // always requires the old password. A code or a recent step-up is not sufficient.
-func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Session, old, password string) error {
-	if err := s.checkPasswordOf(ctx, by, session, old); err != nil {
+func (s *Service) SetPassword(ctx context.Context, session Session, old, password string) error {
+	if err := s.checkPasswordOf(ctx, session, old); err != nil {
 		return err
 	}
 	if err := checkPassword(password, session.Staff.Email); err != nil {
@@ -180,6 +180,6 @@ func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Sessi
 		if err := s.endAll(tx, p.ID, session.ID, "the password was changed"); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.password", *p, nil, nil))
+		return audit.Write(tx, s.clock.Now(), s.by, event("staff.password", *p, nil, nil))
 	})
 }

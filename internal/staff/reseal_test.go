@@ -44,7 +44,7 @@ func TestReseal(t *testing.T) {
 	}
 	h.time.Advance(time.Minute)
 	token, _ = h.signIn(t, "ada@example.com")
-	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
+	if _, err := h.By(at(home)).VerifyCode(t.Context(), h.session(t, token), h.code(t, secret)); err != nil {
 		t.Errorf("code after resealing: %v", err)
 	}
 	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 ||

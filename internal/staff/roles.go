@@ -73,7 +73,7 @@ func (s *Service) rolesOf(ctx context.Context, user uuid.UUID) (roles []models.S
 // parameter version is the row version that the caller has read. If the user has changed since then,
 // SetRoles returns an error.
 func (s *Service) SetRoles(
-	ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole,
+	ctx context.Context, user uuid.UUID, version int, roles []models.StaffRole,
 ) error {
 	wanted, err := rolesOf(user, roles)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) SetRoles(
 		if p.RowVersion != version {
 			return errStale
 		}
-		if by.Staff == user && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
+		if s.by.Staff == user && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
 			return !slices.ContainsFunc(before, func(h models.StaffRole) bool { return same(w, h) })
 		}) {
 			return errOwnRole
@@ -100,7 +100,7 @@ func (s *Service) SetRoles(
 		if err := s.requireAdministrator(tx, before); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by,
+		return audit.Write(tx, s.clock.Now(), s.by,
 			event("staff.roles", *p, map[string]any{"roles": roleTexts(before)}, map[string]any{"roles": roleTexts(wanted)}))
 	})
 }
@@ -140,15 +140,15 @@ func (s *Service) requireAdministrator(tx *gorm.DB, before []models.StaffRole) e
 }
 
 // Deactivate deactivates a user and ends the user's sessions on all nodes immediately.
-func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
-	if by.Staff == user {
+func (s *Service) Deactivate(ctx context.Context, user uuid.UUID, version int) error {
+	if s.by.Staff == user {
 		return errSelf
 	}
 	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, before []models.StaffRole) error {
 		if p.RowVersion != version {
 			return errStale
 		}
-		if err := s.setStatus(tx, by, p, models.StaffDeactivated); err != nil {
+		if err := s.setStatus(tx, p, models.StaffDeactivated); err != nil {
 			return err
 		}
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.Invitation{}).Error; err != nil {
@@ -162,8 +162,8 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 }
 
 // Reactivate lets a deactivated user log in again with the previous password and roles.
-func (s *Service) Reactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
-	if by.Staff == user {
+func (s *Service) Reactivate(ctx context.Context, user uuid.UUID, version int) error {
+	if s.by.Staff == user {
 		return errSelf
 	}
 	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
@@ -174,11 +174,11 @@ func (s *Service) Reactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 		if p.PasswordHash == "" {
 			to = models.StaffInvited
 		}
-		return s.setStatus(tx, by, p, to)
+		return s.setStatus(tx, p, to)
 	})
 }
 
-func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to models.StaffStatus) error {
+func (s *Service) setStatus(tx *gorm.DB, p *models.Staff, to models.StaffStatus) error {
 	if p.Status == to {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to mod
 	if to != models.StaffDeactivated {
 		action = "staff.reactivate"
 	}
-	return audit.Write(tx, s.clock.Now(), by,
+	return audit.Write(tx, s.clock.Now(), s.by,
 		event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
 }
 

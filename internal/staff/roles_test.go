@@ -29,12 +29,12 @@ func (h staffPlatform) find(t *testing.T, person uuid.UUID) staff.Member {
 
 func (h staffPlatform) deactivate(t *testing.T, person uuid.UUID) error {
 	t.Helper()
-	return h.Deactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion)
+	return h.By(audit.Operator).Deactivate(t.Context(), person, h.find(t, person).RowVersion)
 }
 
 func (h staffPlatform) reactivate(t *testing.T, person uuid.UUID) {
 	t.Helper()
-	if err := h.Reactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion); err != nil {
+	if err := h.By(audit.Operator).Reactivate(t.Context(), person, h.find(t, person).RowVersion); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -42,7 +42,7 @@ func (h staffPlatform) reactivate(t *testing.T, person uuid.UUID) {
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	invite := func(n staff.NewMember) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
+	invite := func(n staff.NewMember) (staff.Invited, error) { return h.By(audit.Operator).Invite(t.Context(), n) }
 	ada, err := invite(staff.NewMember{
 		Email: " ada@example.com ",
 		Name:  " Ada ",
@@ -52,7 +52,7 @@ func TestInvitation(t *testing.T) {
 		t.Fatalf("%+v, %v", ada, err)
 	}
 	accept := func(token, with string) error {
-		_, err := h.Accept(t.Context(), at(home), token, with)
+		_, err := h.By(at(home)).Accept(t.Context(), token, with)
 		return err
 	}
 	for bad, want := range map[string]string{
@@ -69,7 +69,7 @@ func TestInvitation(t *testing.T) {
 	if err := accept("another token", password); reason(err) != "invitation" {
 		t.Errorf("accepting with an unknown token: %v, want invitation", err)
 	}
-	again, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID)
+	again, err := h.By(audit.Operator).RenewInvitation(t.Context(), ada.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestInvitation(t *testing.T) {
 	if err := accept(again.Token, password); reason(err) != "invitation" {
 		t.Errorf("accepting twice: %v, want invitation", err)
 	}
-	if _, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
+	if _, err := h.By(audit.Operator).RenewInvitation(t.Context(), ada.ID); reason(err) != "accepted" {
 		t.Errorf("renewing an accepted invitation: %v, want accepted", err)
 	}
 	h.signIn(t, "ada@example.com")
@@ -122,7 +122,7 @@ func TestRoles(t *testing.T) {
 	ada, bob := h.addUser(t, "ada@example.com", models.Administrator), h.addUser(t, "bob@example.com", models.Auditor)
 	actor := func(p models.Staff) audit.Actor { return audit.Actor{Staff: p.ID, Name: p.Email} }
 	set := func(by audit.Actor, person models.Staff, roles ...models.Role) error {
-		return h.SetRoles(t.Context(), by, person.ID, h.find(t, person.ID).RowVersion, everywhere(roles...))
+		return h.By(by).SetRoles(t.Context(), person.ID, h.find(t, person.ID).RowVersion, everywhere(roles...))
 	}
 	if err := set(actor(ada), bob, models.Auditor, models.Finance); err != nil {
 		t.Fatal(err)
@@ -142,10 +142,10 @@ func TestRoles(t *testing.T) {
 		"last administrator":                  {set(audit.Operator, ada, models.Auditor), "last_administrator"},
 		"own last role":                       {set(actor(ada), ada, models.Auditor), "own_role"},
 		"deactivating the last administrator": {h.deactivate(t, ada.ID), "last_administrator"},
-		"deactivating oneself":                {h.Deactivate(t.Context(), actor(ada), ada.ID, 1), "self"},
-		"stale version":                       {h.SetRoles(t.Context(), actor(ada), bob.ID, 1, everywhere(models.Auditor)), "changed"},
-		"deactivating with a stale version":   {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
-		"unknown user":                        {h.SetRoles(t.Context(), actor(ada), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
+		"deactivating oneself":                {h.By(actor(ada)).Deactivate(t.Context(), ada.ID, 1), "self"},
+		"stale version":                       {h.By(actor(ada)).SetRoles(t.Context(), bob.ID, 1, everywhere(models.Auditor)), "changed"},
+		"deactivating with a stale version":   {h.By(actor(ada)).Deactivate(t.Context(), bob.ID, 1), "changed"},
+		"unknown user":                        {h.By(actor(ada)).SetRoles(t.Context(), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
 		"no roles":                            {set(actor(ada), bob), "role"},
 	} {
 		if reason(c.err) != c.want {
@@ -178,7 +178,7 @@ func TestKeepsLastAdministrator(t *testing.T) {
 		for _, pair := range [][2]models.Staff{{ada, bob}, {bob, ada}} {
 			version := h.find(t, pair[1].ID).RowVersion
 			all.Go(func() {
-				err := h.SetRoles(t.Context(), audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}, pair[1].ID,
+				err := h.By(audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}).SetRoles(t.Context(), pair[1].ID,
 					version, everywhere(models.Auditor))
 				if reason(err) == "last_administrator" {
 					rejected.Add(1)
@@ -201,18 +201,18 @@ func TestPasswordChange(t *testing.T) {
 	token, session := h.signIn(t, "ada@example.com")
 	other, _ := h.signIn(t, "ada@example.com")
 	by := audit.Actor{Staff: session.Staff.ID, Name: session.Staff.Email}
-	if err := h.SetPassword(t.Context(), by, session, "wrong", "a new long password"); reason(err) != "confirmation" {
+	if err := h.By(by).SetPassword(t.Context(), session, "wrong", "a new long password"); reason(err) != "confirmation" {
 		t.Errorf("wrong old password: %v, want confirmation", err)
 	}
 	_, secret, _ := h.enrol(t, token)
 	h.time.Advance(30 * time.Second)
-	if err := h.SetPassword(t.Context(), by, h.session(t, token), h.code(t, secret), "a new long password"); reason(err) != "confirmation" {
+	if err := h.By(by).SetPassword(t.Context(), h.session(t, token), h.code(t, secret), "a new long password"); reason(err) != "confirmation" {
 		t.Errorf("code instead of the old password: %v, want confirmation", err)
 	}
-	if err := h.SetPassword(t.Context(), by, session, password, "short"); reason(err) != "password" {
+	if err := h.By(by).SetPassword(t.Context(), session, password, "short"); reason(err) != "password" {
 		t.Errorf("short new password: %v, want password", err)
 	}
-	if err := h.SetPassword(t.Context(), by, session, password, "a new long password"); err != nil {
+	if err := h.By(by).SetPassword(t.Context(), session, password, "a new long password"); err != nil {
 		t.Fatal(err)
 	}
 	h.session(t, token)

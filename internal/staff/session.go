@@ -44,7 +44,7 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginA
 	agent := []rune(strings.ToValidUTF8(strings.ReplaceAll(a.UserAgent, "\x00", ""), ""))
 	row := models.StaffSession{
 		ID: id.New(now), StaffID: p.ID, TokenHash: hash, Stage: stage,
-		Address: a.By.Address, UserAgent: string(agent[:min(len(agent), maxUserAgent)]),
+		Address: s.by.Address, UserAgent: string(agent[:min(len(agent), maxUserAgent)]),
 		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(s.settings.Lifetime),
 	}
 	if stage == models.StageOpen {
@@ -107,38 +107,38 @@ func (s *Service) End(ctx context.Context, session Session, why string) error {
 const loggedOut = "logged out"
 
 // Logout ends a session and writes an audit event.
-func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) error {
+func (s *Service) Logout(ctx context.Context, session Session) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if res := s.end(tx, loggedOut, "id = ?", session.ID); res.Error != nil || res.RowsAffected == 0 {
 			return res.Error
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("logout", session.Staff, nil, nil))
+		return audit.Write(tx, s.clock.Now(), s.by, event("logout", session.Staff, nil, nil))
 	})
 }
 
 // EndSession ends one of a user's sessions on all nodes.
-func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session uuid.UUID) error {
+func (s *Service) EndSession(ctx context.Context, user, session uuid.UUID) error {
 	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
-		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, user)
+		res := s.end(tx, "ended by "+s.by.Name, "id = ? AND staff_id = ?", session, user)
 		if res.Error == nil && res.RowsAffected == 0 {
 			return errNoSession
 		}
 		if res.Error != nil {
 			return res.Error
 		}
-		return audit.Write(tx, s.clock.Now(), by,
+		return audit.Write(tx, s.clock.Now(), s.by,
 			event("staff.end_session", *p, nil, map[string]any{"session": id.Format(id.Session, session)}))
 	})
 }
 
 // EndSessions ends all sessions of a user except one. If the parameter except is uuid.Nil, EndSessions
 // ends all sessions.
-func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, except uuid.UUID) error {
+func (s *Service) EndSessions(ctx context.Context, user, except uuid.UUID) error {
 	return s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
-		if err := s.endAll(tx, user, except, "ended by "+by.Name); err != nil {
+		if err := s.endAll(tx, user, except, "ended by "+s.by.Name); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.end_sessions", *p, nil, nil))
+		return audit.Write(tx, s.clock.Now(), s.by, event("staff.end_sessions", *p, nil, nil))
 	})
 }
 
@@ -153,34 +153,34 @@ func (s *Service) endAll(tx *gorm.DB, user, except uuid.UUID, why string) error 
 
 // Confirm performs a step-up. It confirms a session with the user's password or an authenticator
 // code.
-func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, proof string) error {
+func (s *Service) Confirm(ctx context.Context, session Session, proof string) error {
 	check := s.checkPasswordOf
 	if isCode(proof) {
 		check = s.checkCodeOf
 	}
-	if err := check(ctx, by, session, proof); err != nil {
+	if err := check(ctx, session, proof); err != nil {
 		return err
 	}
 	return postgres.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
 }
 
-func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session Session, password string) error {
-	limits, err := s.passwordLimits(ctx, session.Staff, session.Staff.Email, by.Address)
+func (s *Service) checkPasswordOf(ctx context.Context, session Session, password string) error {
+	limits, err := s.passwordLimits(ctx, session.Staff, session.Staff.Email, s.by.Address)
 	if err != nil {
 		return err
 	}
-	return s.verifyAndAudit(ctx, by, session, limits, func() (bool, error) {
+	return s.verifyAndAudit(ctx, session, limits, func() (bool, error) {
 		return s.matches(ctx, password, session.Staff.PasswordHash)
 	})
 }
 
-func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Session, code string) error {
-	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
+func (s *Service) checkCodeOf(ctx context.Context, session Session, code string) error {
+	limits, err := s.codeLimits(ctx, session.Staff, s.by.Address)
 	if err != nil {
 		return err
 	}
-	return s.verifyAndAudit(ctx, by, session, limits, func() (bool, error) {
+	return s.verifyAndAudit(ctx, session, limits, func() (bool, error) {
 		err := s.changeUser(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
 		if errors.Is(err, errCode) {
 			return false, nil
@@ -192,11 +192,11 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 // If no limit has been reached, verifyAndAudit calls the function check. It records a failed attempt in
 // the audit log.
 func (s *Service) verifyAndAudit(
-	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
+	ctx context.Context, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
 	ok, err := s.limitAttempts(ctx, limits, check)
 	if err == nil && !ok {
-		err = errors.Join(errWrong, s.reject(ctx, session.Staff, by, "confirm", "wrong password or code"))
+		err = errors.Join(errWrong, s.reject(ctx, session.Staff, "confirm", "wrong password or code"))
 	}
 	return err
 }

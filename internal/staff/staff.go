@@ -44,6 +44,7 @@ type Service struct {
 	settings  Settings
 	dummyHash func() (string, error)
 	compare   func(password, hash string) (match bool, err error)
+	by        audit.Actor
 	hashing   chan struct{} // limits concurrent hashing, which needs a lot of memory and CPU time
 }
 
@@ -62,10 +63,17 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 	}
 	dummyHash := func() (string, error) { return newDummyHash(s.PasswordCost) }
 	return &Service{
-		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s,
+		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s, by: audit.Service,
 		dummyHash: sync.OnceValues(dummyHash), compare: argon2id.ComparePasswordAndHash,
 		hashing: make(chan struct{}, maxConcurrentHashes),
 	}
+}
+
+// By returns a copy of the service that acts on behalf of the given actor.
+func (s *Service) By(actor audit.Actor) *Service {
+	theirs := *s
+	theirs.by = actor
+	return &theirs
 }
 
 var (
@@ -97,7 +105,7 @@ type Invited struct {
 }
 
 // Invite creates a user and an invitation. The user sets a password when accepting the invitation.
-func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invited, error) {
+func (s *Service) Invite(ctx context.Context, n NewMember) (Invited, error) {
 	p, roles, err := s.newUser(n)
 	if err != nil {
 		return Invited{}, err
@@ -110,14 +118,14 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invi
 		if err := tx.Create(&invitation).Error; err != nil {
 			return err
 		}
-		return audit.Write(tx, p.CreatedAt, by, event("staff.invite", p, nil, described(p, roles)))
+		return audit.Write(tx, p.CreatedAt, s.by, event("staff.invite", p, nil, described(p, roles)))
 	})
 	return Invited{p, token}, err
 }
 
 // RenewInvitation creates a new token for a user who has not accepted the invitation yet. The
 // previous token becomes invalid.
-func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid.UUID) (Invited, error) {
+func (s *Service) RenewInvitation(ctx context.Context, user uuid.UUID) (Invited, error) {
 	var out Invited
 	err := s.changeUser(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if p.Status != models.StaffInvited {
@@ -131,14 +139,14 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid
 		if err := tx.Create(&invitation).Error; err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.invite_again", *p, nil, nil))
+		return audit.Write(tx, s.clock.Now(), s.by, event("staff.invite_again", *p, nil, nil))
 	})
 	return out, err
 }
 
 // Seed creates a user with a password but no second factor, for development mode. If the user
 // exists, it only changes the password.
-func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
+func (s *Service) Seed(ctx context.Context, n NewMember, password string) (models.Staff, error) {
 	p, roles, err := s.newUser(n)
 	if err != nil {
 		return p, err
@@ -163,13 +171,13 @@ func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, passwor
 			if err := s.update(tx, &p, map[string]any{"password_hash": hash}); err != nil {
 				return err
 			}
-			return audit.Write(tx, s.clock.Now(), by, event("staff.password", p, nil, nil))
+			return audit.Write(tx, s.clock.Now(), s.by, event("staff.password", p, nil, nil))
 		}
 		p.PasswordHash, p.Status = hash, models.StaffActive
 		if err := create(tx, &p, roles); err != nil {
 			return err
 		}
-		return audit.Write(tx, p.CreatedAt, by, event("staff.create", p, nil, described(p, roles)))
+		return audit.Write(tx, p.CreatedAt, s.by, event("staff.create", p, nil, described(p, roles)))
 	})
 	return p, err
 }

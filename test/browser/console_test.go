@@ -100,7 +100,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
 	h.AddMonthOfTraffic(t)
-	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
+	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
 		t.Fatal(err)
 	}
 	auditor := chromium.Page(t, browser.Emulation{})
@@ -254,10 +254,10 @@ func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
 	deactivated := "/staff/" + h.StaffID(models.Finance)
-	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.Finance].ID, 1); err != nil {
+	if err := h.StaffService.By(audit.Operator).Deactivate(t.Context(), h.People[models.Finance].ID, 1); err != nil {
 		t.Fatal(err)
 	}
-	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{
+	fay, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{
 		Email: "fay@example.com",
 		Name:  "Fay Invited",
 		Roles: []models.StaffRole{{Role: models.Finance}},

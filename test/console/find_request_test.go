@@ -40,7 +40,7 @@ func TestJumpFindsRequests(t *testing.T) {
 		Lifetime:     time.Hour,
 		PasswordCost: testkit.CheapPasswords(),
 	})
-	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{Email: staffEmail, Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, staffPassword); err != nil {
+	if _, err := people.By(audit.Operator).Seed(t.Context(), staff.NewMember{Email: staffEmail, Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, staffPassword); err != nil {
 		t.Fatal(err)
 	}
 	client := visitor(t, ownersAddress)

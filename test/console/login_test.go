@@ -36,7 +36,7 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 		PasswordCost: testkit.CheapPasswords(),
 	})
 	by := audit.Actor{Address: ownersAddress}
-	_, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{
+	_, err := people.By(audit.Operator).Seed(t.Context(), staff.NewMember{
 		Email: staffEmail,
 		Name:  "Dmitri Sand",
 		Roles: []models.StaffRole{{Role: models.Finance}},
@@ -44,7 +44,7 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := people.Login(t.Context(), staff.LoginAttempt{Email: staffEmail, Password: staffPassword, By: by})
+	token, _, err := people.By(by).Login(t.Context(), staff.LoginAttempt{Email: staffEmail, Password: staffPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	if session, err = people.Session(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := people.FinishSecondFactor(t.Context(), by, session, authenticatorCode(t, n, key.Secret())); err != nil {
+	if _, _, err := people.By(by).FinishSecondFactor(t.Context(), session, authenticatorCode(t, n, key.Secret())); err != nil {
 		t.Fatal(err)
 	}
 	return key.Secret()

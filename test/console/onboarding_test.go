@@ -51,7 +51,7 @@ func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Pag
 		Lifetime:     time.Hour,
 		PasswordCost: testkit.CheapPasswords(),
 	})
-	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
+	if _, err := people.By(audit.Operator).Seed(t.Context(), staff.NewMember{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
 		t.Fatal(err)
 	}
 	p := chromium.Page(t, browser.Emulation{})

@@ -140,7 +140,7 @@ func newBusyNode(t *testing.T, n *node.Node) *busyNode {
 	t.Helper()
 	const email = "everywhere@example.com"
 	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{PasswordCost: testkit.CheapPasswords()})
-	_, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{
+	_, err := people.By(audit.Operator).Seed(t.Context(), staff.NewMember{
 		Email: email, Name: "Ada Marsh",
 		Roles: []models.StaffRole{
 			{Role: models.Administrator}, {Role: models.AccountManager}, {Role: models.PricingManager},

@@ -38,7 +38,7 @@ func startConsole(t *testing.T) console {
 	})
 	const email = "fay@example.com"
 	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{PasswordCost: testkit.CheapPasswords()})
-	_, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{
+	_, err := people.By(audit.Operator).Seed(t.Context(), staff.NewMember{
 		Email: email, Name: "Fay Moss", Roles: []models.StaffRole{{Role: models.Finance}, {Role: models.Privacy}},
 	}, admintest.Password)
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []User, 
 			Name:  "Demo " + staff.RoleName(role),
 			Roles: []models.StaffRole{{Role: role}},
 		}
-		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
+		if _, err := service.By(audit.Service).Seed(ctx, n, p.Password); err != nil {
 			return nil, fmt.Errorf("creating demo users: %w", err)
 		}
 		all = append(all, p)
