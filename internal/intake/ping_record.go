@@ -25,7 +25,8 @@ type PingRecord struct {
 
 // copyPings is a COPY statement in the binary format, which consists of a header, the rows and a
 // trailer. A row consists of the number of columns, followed by the length (-1 for null) and the bytes
-// of each column. See the PostgreSQL documentation, COPY, "Binary Format".
+// of each column. See the PostgreSQL documentation, COPY, "Binary Format". pgx's CopyFrom would encode a row in 3.0 µs
+// instead of 0.16 µs. A ping takes 20 µs.
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 	outcome, price_minor, currency, card_version, request_id, duration_us) FROM STDIN (FORMAT binary)`
 
