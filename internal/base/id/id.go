@@ -40,7 +40,7 @@ const (
 // Kinds are all kinds of identifiers.
 var Kinds = []Kind{
 	Lead, Partner, Account, Secret, RateCard, Payout, Return, Export, Request, Staff, Session, Hold, Adjustment,
-	Disclosure, Reconciliation, PrivacyRequest,
+	Disclosure, Reconciliation, PrivacyRequest, RetentionRun,
 }
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
