@@ -23,11 +23,22 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+var now = time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
+
+// shell returns a layout with a user and navigation.
+func shell(title string, crumbs ...ui.Link) ui.Shell {
+	return ui.Shell{
+		Title: title, Path: "/", Now: now, Crumbs: crumbs,
+		Person: ui.User{Name: "Ada Lovelace", Role: "Administrator"},
+		Nav:    []ui.NavItem{{Label: "Staff", URL: "/staff", Icon: "staff", Current: true}},
+	}
+}
+
 // Text from users is never interpreted as markup.
 func TestTextIsNeverMarkup(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"
-	s := shell(hostile, "staff", ui.Link{Label: hostile, URL: address})
+	s := shell(hostile, ui.Link{Label: hostile, URL: address})
 	s.Person.Name, s.Intro, s.Path, s.Environment, s.Theme = hostile, hostile, hostile, hostile, hostile
 	s.Notices = []ui.Notice{{Kind: hostile, Text: hostile}}
 	event := ui.AuditRow{
@@ -642,19 +653,5 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"hold": leadsview.PlaceHold(leadsview.HoldView{
 			Shell: s, Action: address, Lead: link, Applies: []ui.Option{{Value: text, Label: text, Hint: text}}, Reason: text, Errors: find.Errors,
 		}),
-	}
-}
-
-func TestTitleBeginsWithTheHeading(t *testing.T) {
-	for name, page := range pages() {
-		var b strings.Builder
-		if err := page.Render(t.Context(), &b); err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(b.String(), "<title>")
-		title, _, _ := strings.Cut(rest, " – pingpost</title>")
-		if title == "" || strings.Count(b.String(), "<h1>") != 1 || !strings.Contains(b.String(), "<h1>"+title+"</h1>") {
-			t.Errorf("%s: got title %q and %d headings, want the heading as the title", name, title, strings.Count(b.String(), "<h1>"))
-		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestReconciliationEscapesText(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"
-	s := shell(hostile, "reconciliation")
+	s := shell(hostile)
 	amount := &money.Amount{Minor: -1, Currency: money.GBP}
 	options := []ui.Option{{Value: hostile, Label: hostile, Hint: hostile}}
 	file := ui.Download{URL: address, Label: hostile, Holds: hostile}

@@ -58,6 +58,15 @@ func TestInBrowser(t *testing.T) {
 		"jump":                            jumpInBrowser,
 		"filter rejects contacts":         filterRejectsContacts,
 		"filter":                          filterInBrowser,
+		"shortcut keys":                   shortcutKeys,
+		"copy buttons":                    copyButtons,
+		"dialogs and menus":               dialogsAndMenus,
+		"error summary":                   errorSummaryHasFocus,
+		"themes":                          themes,
+		"filter keeps focus":              filterKeepsFocus,
+		"navigation without script":       navigateWithoutScript,
+		"live activity":                   liveActivity,
+		"onboarding steps":                onboardingSteps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,6 +146,8 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		p.Open(h.URL + page.path)
 		check(p, page.name)
 	}
+	p.Open(h.URL + "/design")
+	p.AxeColours()
 	auditor.Open(h.URL + "/staff/invite")
 	check(auditor, "forbidden")
 	expectOnlyStatusErrors(t, auditor)
@@ -319,11 +330,14 @@ func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// check checks a page against all accessibility rules in a narrow, dark window, and against all but
-// the colour rules in a wide, light window. The template tests check the colours of each component
-// in the other combinations. check can take screenshots of light, dark and narrow windows.
+// check checks that a page has one heading, which its title contains. It checks the page against all accessibility
+// rules in a narrow, dark window, and against all but the colour rules in a wide, light window. The colours of each
+// component in a light window are checked on the page /design. check can take screenshots of light, dark and narrow
+// windows.
 func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
+	p.At(name)
+	p.CheckTitle()
 	for _, emulation := range []struct {
 		name string
 		look browser.Emulation

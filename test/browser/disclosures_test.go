@@ -36,7 +36,7 @@ func everyDisclosurePage(t *testing.T, chromium *browser.Browser) {
 	check(p, "disclosure-standard")
 	p.Open(s.URL + page)
 	check(p, "disclosure")
-	p.Click(`a[href$="/replace"]`)
+	p.Submit(`a[href$="/replace"]`)
 	check(p, "disclosure-replace")
 
 	s.AddStaff(t, "ann@example.com", models.StaffRole{Role: models.Privacy, PartnerID: &s.Harbour.ID})
@@ -48,7 +48,7 @@ func everyDisclosurePage(t *testing.T, chromium *browser.Browser) {
 	check(limited, "disclosure-one-partner")
 	signIn(s.Console, other, "bea@example.com")
 	other.Open(s.URL + page)
-	other.Click(`a[href$="/replace"]`)
+	other.Submit(`a[href$="/replace"]`)
 	s.Time.Advance(time.Minute)
 	replace := func(p *browser.Page, text string) {
 		p.Wait(`document.querySelector("textarea") !== null`)

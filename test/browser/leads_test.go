@@ -66,7 +66,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		check(p, page.name)
 	}
 	p.Open(s.URL + web.LeadURL(first.ID))
-	p.Click(`a[href$="/reveal?field=email"]`)
+	p.Submit(`a[href$="/reveal?field=email"]`)
 	check(p, "lead-reveal")
 	p.Click(`input[name="reason"][value="complaint"]`)
 	p.Type(`input[name="proof"]`, admintest.Password)
@@ -120,7 +120,7 @@ func eraseInBrowser(t *testing.T, s *admintest.Console, p *browser.Page, lead uu
 	check(p, "leads-without-prices")
 	p.Open(s.URL + web.LeadURL(lead))
 	check(p, "lead-erasable")
-	p.Click(`a[href$="/erase"]`)
+	p.Submit(`a[href$="/erase"]`)
 	check(p, "lead-erase")
 	p.Click(`input[name="reason"][value="request"]`)
 	p.Type(`textarea[name="note"]`, "Case 2041")

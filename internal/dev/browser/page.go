@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -199,6 +200,19 @@ func (p *Page) Wait(expression string) {
 		if ctx.Err() != nil {
 			p.t.Fatalf("never became true: %s (%v)", expression, err)
 		}
+	}
+}
+
+// CheckTitle fails the test unless the page has one heading of the first level, and its title ends with it and the product's name.
+func (p *Page) CheckTitle() {
+	p.t.Helper()
+	const script = `JSON.stringify([document.title, ...[...document.querySelectorAll("h1")].map((h) => h.innerText.trim())])`
+	var texts []string
+	if err := json.Unmarshal([]byte(Eval[string](p, script)), &texts); err != nil {
+		p.t.Fatal(err)
+	}
+	if len(texts) != 2 || !strings.HasSuffix(texts[0], texts[1]+" – pingpost") {
+		p.t.Errorf("%s: got title and headings %q", p.name, texts)
 	}
 }
 
