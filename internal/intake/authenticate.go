@@ -7,18 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clientaddr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/protocol/payload"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/protocol/signing"
 	"github.com/pingpost/pingpost/models"
 )
-
-// authenticated is a post whose owner is known. If the post is signed, its signature is valid.
-type authenticated struct {
-	post
-	owner owner
-}
 
 // authenticate finds the owner of a post and checks its signature. Unsigned posts and invalid
 // signatures count towards the rate limits of the client address. Posts with a valid signature
@@ -32,51 +27,6 @@ func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 		return in.authenticateOwn(p)
 	}
 	return in.authenticateShared(ctx, p)
-}
-
-// authenticateOwn checks the signature of a post to a partner's own base URL before it looks up the
-// post's partnerId, so that the sender learns nothing about other partners' accounts (decision 13). The
-// signature is checked even if the client address has sent too many invalid ones, because the partner
-// may share the address with others (decision 12).
-func (in *Intake) authenticateOwn(p post) (sender owner, err error) {
-	sender = owner{base: p.base, account: p.ownAccount()}
-	sender.secret, err = in.checkSignature(p, p.base, nil)
-	if errors.Is(err, signing.ErrSignature) {
-		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
-			err = errTooManyInvalid.Retry(wait)
-		}
-	}
-	return sender, err
-}
-
-// ownAccount returns the account that a post to a partner's own base URL belongs to, or nil if the
-// partner has no such account.
-func (p post) ownAccount() *partners.Account {
-	if p.payload.PartnerID == "" {
-		return p.base.Default
-	}
-	if account := p.directory.Account(p.payload.PartnerID); account != nil && account.Partner == p.base {
-		return account
-	}
-	return nil
-}
-
-func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
-	if ok, wait := in.wrongSignatures.allows(p.Address, p.start); !ok {
-		return owner{}, errTooManyInvalid.Retry(wait)
-	}
-	sender, err := in.findOwner(ctx, p)
-	switch {
-	case err == nil && sender.account == nil:
-		in.verifyDummy(p)
-		err = signing.ErrSignature.WithReason(string(models.OutcomeUnknownAccount))
-	case err == nil:
-		sender.secret, err = in.checkSignature(p, sender.partner(), sender.secret)
-	}
-	if f := apperr.As(err); f != nil && f.Code == apperr.Unauthorized {
-		in.wrongSignatures.spend(p.Address, p.start)
-	}
-	return sender, err
 }
 
 func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, error) {
@@ -93,38 +43,6 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 		return sender, signing.ErrNoSignature
 	}
 	return sender, p.claimErr
-}
-
-// findOwner finds the account that a post belongs to. The owner is determined by the first of
-// these that is present: partnerId, base URL, the quote's partner. If none is present, a signed
-// post belongs to the partner whose secret signed it, and an unsigned post belongs to the
-// platform account (decision 13). The result has no account if there is no such account.
-func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
-	sender := owner{base: p.base}
-	switch quoted := quotedPartner(p); {
-	case p.base != nil:
-		sender.account = p.ownAccount()
-	case p.payload.PartnerID != "":
-		if sender.account = p.directory.Account(p.payload.PartnerID); sender.account == nil {
-			sender.quoted = p.directory.ByID(quoted)
-		}
-	case quoted != uuid.Nil:
-		if partner := p.directory.ByID(quoted); partner != nil {
-			sender.account = partner.Default
-		}
-	case p.claim.Signed:
-		return in.matchSecret(ctx, p)
-	default:
-		sender.account = p.directory.PlatformAccount()
-	}
-	return sender, nil
-}
-
-func quotedPartner(p post) uuid.UUID {
-	if p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired) {
-		return uuid.Nil
-	}
-	return p.quote.Partner
 }
 
 // rejectUnsigned returns the error for an unsigned post whose account is unknown or not active. The
@@ -151,4 +69,161 @@ func notAnAccount(message string) apperr.Field {
 
 func required(m models.SigningMode) bool {
 	return m != models.SigningReportOnly && m != models.SigningOff
+}
+
+// authenticateOwn checks the signature of a post to a partner's own base URL before it looks up the
+// post's partnerId, so that the sender learns nothing about other partners' accounts (decision 13). The
+// signature is checked even if the client address has sent too many invalid ones, because the partner
+// may share the address with others (decision 12).
+func (in *Intake) authenticateOwn(p post) (sender owner, err error) {
+	sender = owner{base: p.base, account: p.ownAccount()}
+	sender.secret, err = in.checkSignature(p, p.base, nil)
+	if errors.Is(err, signing.ErrSignature) {
+		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
+			err = errTooManyInvalid.Retry(wait)
+		}
+	}
+	return sender, err
+}
+
+func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
+	if ok, wait := in.wrongSignatures.allows(p.Address, p.start); !ok {
+		return owner{}, errTooManyInvalid.Retry(wait)
+	}
+	sender, err := in.findOwner(ctx, p)
+	switch {
+	case err == nil && sender.account == nil:
+		in.verifyDummy(p)
+		err = signing.ErrSignature.WithReason(string(models.OutcomeUnknownAccount))
+	case err == nil:
+		sender.secret, err = in.checkSignature(p, sender.partner(), sender.secret)
+	}
+	if f := apperr.As(err); f != nil && f.Code == apperr.Unauthorized {
+		in.wrongSignatures.spend(p.Address, p.start)
+	}
+	return sender, err
+}
+
+// findOwner finds the account that a post belongs to. The owner is determined by the first of
+// these that is present: partnerId, base URL, the quote's partner. If none is present, a signed
+// post belongs to the partner whose secret signed it, and an unsigned post belongs to the
+// platform account (decision 13). The result has no account if there is no such account.
+func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
+	sender, quoted := owner{base: p.base}, p.quote.Partner
+	if p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired) {
+		quoted = uuid.Nil
+	}
+	switch {
+	case p.base != nil:
+		sender.account = p.ownAccount()
+	case p.payload.PartnerID != "":
+		if sender.account = p.directory.Account(p.payload.PartnerID); sender.account == nil {
+			sender.quoted = p.directory.ByID(quoted)
+		}
+	case quoted != uuid.Nil:
+		if partner := p.directory.ByID(quoted); partner != nil {
+			sender.account = partner.Default
+		}
+	case p.claim.Signed:
+		return in.matchSecret(ctx, p)
+	default:
+		sender.account = p.directory.PlatformAccount()
+	}
+	return sender, nil
+}
+
+// ownAccount returns the account that a post to a partner's own base URL belongs to, or nil if the
+// partner has no such account.
+func (p post) ownAccount() *partners.Account {
+	if p.payload.PartnerID == "" {
+		return p.base.Default
+	}
+	if account := p.directory.Account(p.payload.PartnerID); account != nil && account.Partner == p.base {
+		return account
+	}
+	return nil
+}
+
+// maxMatchBody is the maximum size, in bytes, of a body that matchSecret accepts.
+const maxMatchBody = 16 << 10
+
+// matchSecret finds the partner whose secret signed the post, by verifying the signature with each
+// partner's secrets in turn. To limit this work, it rejects large bodies, limits concurrent matches, and
+// returns a 429 to an address or IPv6 /48 with too many failures. Addresses with a recent match share a
+// reserved slot and are exempt from the limit for their /48.
+func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
+	if len(p.Body) > maxMatchBody {
+		return owner{}, errMatchTooLarge
+	}
+	matchedBefore := in.matched.has(p.Address, p.start)
+	ok, wait := in.unmatched.allows(p.Address, p.start)
+	if ok && !matchedBefore {
+		ok, wait = in.unmatchedSites.allows(clientaddr.Site(p.Address), p.start)
+	}
+	if !ok {
+		return owner{}, errTooManyInvalid.Retry(wait)
+	}
+	gate, ok := in.enterMatch(ctx, matchedBefore)
+	if !ok {
+		return owner{}, errTooMany.Retry(retryAfter)
+	}
+	defer gate.leave()
+	for _, partner := range p.directory.Shared() {
+		if partner.Default == nil {
+			continue
+		}
+		if secret := partner.Verify(p.claim, p.Body, p.start); secret != nil {
+			in.matched.add(p.Address, p.start)
+			return owner{account: partner.Default, secret: secret}, nil
+		}
+	}
+	in.unmatched.spend(p.Address, p.start)
+	in.unmatchedSites.spend(clientaddr.Site(p.Address), p.start)
+	return owner{}, signing.ErrSignature
+}
+
+// enterMatch waits for a slot. If the client's address has had a recent match (matchedBefore), the slot
+// can be the reserved one. enterMatch returns the admission that the slot belongs to, and reports
+// whether it got a slot in time.
+func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
+	switch {
+	case !matchedBefore:
+		return in.match, in.match.enter(ctx)
+	case in.match.tryEnter():
+		return in.match, true
+	}
+	return in.matchReserved, in.matchReserved.enter(ctx)
+}
+
+// checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
+// limit. If the parameter matched is not nil, matchSecret has already found this secret, and the signature
+// is not checked again.
+func (in *Intake) checkSignature(
+	p post, partner *partners.Partner, matched *partners.Secret,
+) (*partners.Secret, error) {
+	if ok, wait := in.posts.allows(partner.ID, p.start); !ok {
+		return matched, errTooMany.Retry(wait)
+	}
+	secret := matched
+	switch {
+	case matched != nil:
+	case partner.CanSign(p.start):
+		secret = partner.Verify(p.claim, p.Body, p.start)
+	default:
+		in.verifyDummy(p)
+	}
+	if secret == nil {
+		return nil, signing.ErrSignature
+	}
+	in.posts.spend(partner.ID, p.start)
+	return secret, nil
+}
+
+// verifyDummy checks a signed post against a secret that no partner has. Without it, a post
+// for an unknown partner would be rejected sooner than one with a wrong signature, and
+// response times would reveal which partnerIds exist (decision 13).
+func (in *Intake) verifyDummy(p post) {
+	v := in.dummyVerifiers.Get().(*signing.Verifier)
+	v.Verify(p.claim, p.Body)
+	in.dummyVerifiers.Put(v)
 }

@@ -66,30 +66,6 @@ func (c *Checker) Check(ctx context.Context, sc scope.Scope, req PostRequest) (C
 	return out, err
 }
 
-// respond finds out what the endpoint would respond.
-func (c *CheckedPost) respond(
-	ctx context.Context, in *Intake, req PostRequest, d *partners.Directory, start time.Time,
-) error {
-	p, result, err := in.judge(ctx, req, d, start)
-	if err == nil && !result.Replayed && c.Delivered != nil { // the database would find the lead
-		result, err = in.replay(p, result, *c.Delivered)
-	}
-	c.Replayed = err == nil && result.Replayed
-	if err == nil {
-		return nil
-	}
-	if c.Err = apperr.As(err); c.Err == nil || c.Err.Code == apperr.Unavailable {
-		return err
-	}
-	c.Stop = Rejection{
-		Endpoint: EndpointPost, Outcome: c.Err.Reason, Code: c.Err.PublicCode,
-		Signed: p.owner.secret != nil, Owned: p.owner.account != nil,
-	}.FailedCheck()
-	return nil
-}
-
-func (c *CheckedPost) set(check Check, err error) { c.Failed[check] = apperr.As(err) }
-
 // checkSender checks the headers, finds the owner of the post and checks its signature.
 func (c *CheckedPost) checkSender(ctx context.Context, in *Intake, p post) (a authenticated, err error) {
 	p.base, err = findBasePartner(p.directory, p.Slug)
@@ -217,3 +193,27 @@ func (c *CheckedPost) checkTransaction(ctx context.Context, in *Intake, a authen
 	}
 	return nil
 }
+
+// respond finds out what the endpoint would respond.
+func (c *CheckedPost) respond(
+	ctx context.Context, in *Intake, req PostRequest, d *partners.Directory, start time.Time,
+) error {
+	p, result, err := in.judge(ctx, req, d, start)
+	if err == nil && !result.Replayed && c.Delivered != nil { // the database would find the lead
+		result, err = in.replay(p, result, *c.Delivered)
+	}
+	c.Replayed = err == nil && result.Replayed
+	if err == nil {
+		return nil
+	}
+	if c.Err = apperr.As(err); c.Err == nil || c.Err.Code == apperr.Unavailable {
+		return err
+	}
+	c.Stop = Rejection{
+		Endpoint: EndpointPost, Outcome: c.Err.Reason, Code: c.Err.PublicCode,
+		Signed: p.owner.secret != nil, Owned: p.owner.account != nil,
+	}.FailedCheck()
+	return nil
+}
+
+func (c *CheckedPost) set(check Check, err error) { c.Failed[check] = apperr.As(err) }

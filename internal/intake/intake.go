@@ -167,12 +167,6 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.storingUnsigned
 }
 
-// Timing contains the durations for the Server-Timing header (decision 11).
-type Timing struct {
-	Auction time.Duration // total time to find the price
-	Cell    time.Duration // time of the price table lookup, included in Auction
-}
-
 // findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL. It
 // returns an error if the slug is unknown or the node has not loaded the partners yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
@@ -187,11 +181,4 @@ func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, err
 		return nil, ErrUnknownSlug
 	}
 	return p, nil
-}
-
-func partnerID(p *partners.Partner) uuid.UUID {
-	if p == nil {
-		return uuid.Nil
-	}
-	return p.ID
 }

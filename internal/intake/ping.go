@@ -3,7 +3,6 @@ package intake
 import (
 	"cmp"
 	"crypto/rand"
-	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,26 +20,6 @@ import (
 // usualToken is the capacity, in bytes, of a new buffer for a transactionId. A longer transactionId
 // needs another allocation.
 const usualToken = 128
-
-// PingRequest is a ping as it was received. Body is not used after Ping has returned.
-type PingRequest struct {
-	ID              uuid.UUID
-	Slug            string     // of the base URL; "" for the shared base URL
-	Address         netip.Addr // of the client, grouped by clientaddr
-	Body            []byte
-	ContentEncoding string // the header; compression is not supported
-}
-
-// PingResult is the result of a valid ping.
-type PingResult struct {
-	Accepted      bool
-	Reason        string      // set if not accepted
-	Quote         quote.Quote // its ID and its price are zero if not accepted
-	TransactionID []byte
-	Industry      string
-	Warnings      []payload.Warning
-	Timing        Timing
-}
 
 // Ping returns the price of a lead, with a transactionId if the ping is accepted. It does no I/O.
 func (in *Intake) Ping(req PingRequest) (PingResult, error) {
@@ -66,7 +45,15 @@ func (in *Intake) quote(
 	if card == nil {
 		return ping, result, errNotLoaded
 	}
-	if ping, err = in.readPing(req, card, start); err != nil {
+	rate := in.pings
+	if req.Slug == "" {
+		rate = in.sharedPings
+	}
+	if ok, wait := rate.take(req.Address, start); !ok {
+		return ping, result, errTooMany.Retry(wait)
+	}
+	ping, err = payload.ParsePing(req.Body, card.Taxonomy)
+	if err = payload.WithContentEncoding(err, req.ContentEncoding); err != nil {
 		return ping, result, err
 	}
 	if result, err = in.price(card, partner, &ping, start); err != nil {
@@ -75,27 +62,15 @@ func (in *Intake) quote(
 	return ping, result, err
 }
 
-func (in *Intake) readPing(req PingRequest, card *ratecard.CompiledVersion, now time.Time) (payload.Ping, error) {
-	rate := in.pings
-	if req.Slug == "" {
-		rate = in.sharedPings
-	}
-	if ok, wait := rate.take(req.Address, now); !ok {
-		return payload.Ping{}, errTooMany.Retry(wait)
-	}
-	ping, err := payload.ParsePing(req.Body, card.Taxonomy)
-	return ping, payload.WithContentEncoding(err, req.ContentEncoding)
-}
-
 func (in *Intake) price(
 	card *ratecard.CompiledVersion, partner *partners.Partner, ping *payload.Ping, start time.Time,
-) (PingResult, error) {
+) (r PingResult, err error) {
 	industry := card.Taxonomy.At(ping.Industry)
 	class := pricingrules.ClassOf(ping.Urgency)
 
 	before := in.Clock.Now()
 	cell := card.Table.PriceFor(ping.Industry, card.Markets.Index(ping.Country), class, adjustment(partner))
-	r := PingResult{Industry: industry.Slug, Warnings: ping.Warnings, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
+	r = PingResult{Industry: industry.Slug, Warnings: ping.Warnings, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
 	r.Quote = quote.Quote{
 		Price: money.Amount{Currency: cell.Currency}, Country: ping.Country, TermID: industry.TermID,
 		Urgency: uint8(class), Postcode: ping.Postcode, CardVersion: card.Version, Partner: partnerID(partner),
@@ -107,7 +82,11 @@ func (in *Intake) price(
 	r.Reason = in.unpricedReason(cell, partner, industry, ping.Country)
 	r.Accepted = r.Reason == ""
 	if r.Accepted {
-		if err := in.seal(&r, cell.Minor, start); err != nil {
+		r.Quote.Price.Minor = cell.Minor
+		var random [quote.RandomSize]byte
+		rand.Read(random[:])
+		token := make([]byte, 0, usualToken)
+		if r.TransactionID, r.Quote, err = in.Quotes.Append(token, r.Quote, start, random); err != nil {
 			return r, err
 		}
 	}
@@ -121,14 +100,6 @@ func adjustment(partner *partners.Partner) int {
 		return 0
 	}
 	return partner.Price.Adjustment
-}
-
-func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) {
-	r.Quote.Price.Minor = minor
-	var random [quote.RandomSize]byte
-	rand.Read(random[:])
-	r.TransactionID, r.Quote, err = in.Quotes.Append(make([]byte, 0, usualToken), r.Quote, start, random)
-	return err
 }
 
 // unpricedReason returns the reason for declining a ping, or "" if it gets a price.

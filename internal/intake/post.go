@@ -76,6 +76,41 @@ func (in *Intake) judge(
 	return p, result, err
 }
 
+// readPost parses a post before its signature is checked, because the payload identifies the partner
+// whose secret is needed. Errors in the payload are stored in the post and reported only after the
+// signature check (decision 12).
+func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
+	p := post{PostRequest: req, start: start, directory: d}
+	if d == nil || !d.ServesPosts() {
+		return p, errNotStored // the database has been unavailable since the node started
+	}
+	var err error
+	if p.base, err = findBasePartner(d, req.Slug); err != nil {
+		return p, err
+	}
+	if p.claim, p.claimErr = signing.Check(req.Headers, start); p.claimErr != nil && p.claim.Signed {
+		return p, p.claimErr
+	}
+	if in.admission(p.claim).full() {
+		return p, errNotStored // overloaded; reject before parsing
+	}
+	card := in.Card.Get()
+	if card == nil {
+		return p, errNotStored // a starting node loads the rate card last
+	}
+	p.taxonomy = card.Taxonomy
+	in.parse(&p)
+	return p, nil
+}
+
+// parse parses the body of a post and opens its quote.
+func (in *Intake) parse(p *post) {
+	p.payload, p.payloadErr = payload.ParsePost(p.Body)
+	p.payloadErr = payload.WithContentEncoding(p.payloadErr, p.ContentEncoding)
+	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, p.start)
+	p.payload.InheritTags(p.quote.Reference, p.quote.SubID)
+}
+
 // validate checks the payload, then the quote, then whether the account and its partner are active
 // (decisions 12, 59). On the shared base URL, an inactive account hides all other errors except expiry.
 func (p authenticated) validate() error {
@@ -88,15 +123,6 @@ func (p authenticated) validate() error {
 		return p.inactive()
 	}
 	return err
-}
-
-// inactive returns the error for a signed post whose account or partner is not active. On the shared base
-// URL, the response is the same as for an unknown partner.
-func (p authenticated) inactive() error {
-	if p.owner.base == nil {
-		return signing.ErrSignature.WithReason(string(models.OutcomeInactive))
-	}
-	return errInactive
 }
 
 // checkPayload returns the errors in the payload. One of them can be that the partnerId is not one of the
@@ -138,6 +164,15 @@ func (p authenticated) checkQuote() error {
 	return nil
 }
 
+// inactive returns the error for a signed post whose account or partner is not active. On the shared base
+// URL, the response is the same as for an unknown partner.
+func (p authenticated) inactive() error {
+	if p.owner.base == nil {
+		return signing.ErrSignature.WithReason(string(models.OutcomeInactive))
+	}
+	return errInactive
+}
+
 func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	reportOnly := account.Mode(in.settings.DefaultMode) == models.SigningReportOnly
 	switch {
@@ -153,4 +188,16 @@ func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 		return string(models.OutcomeReplayedUnsigned)
 	}
 	return string(models.OutcomeDeliveredUnsigned)
+}
+
+// recordPost counts an accepted post. It logs the post if it is a replay. Of a delivered post, it records only
+// the duration, because the rows of its lead contain everything else.
+func (in *Intake) recordPost(r loggedRequest, result PostResult) {
+	r.Outcome, r.status, r.lead = result.Outcome, 200, result.LeadID
+	in.count(&r)
+	if result.Replayed {
+		in.Traffic.log(r)
+	} else {
+		in.Traffic.addDuration(postDuration{r.id, r.took})
+	}
 }

@@ -3,17 +3,34 @@ package intake
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pingpost/pingpost/internal/platform/postgres"
+	"github.com/pingpost/pingpost/internal/protocol/quote"
 )
+
+// PingRecord is a row of the pings table.
+type PingRecord struct {
+	Request  uuid.UUID
+	Quote    quote.Quote
+	IssuedAt time.Time
+	Urgency  string // as sent
+	JobType  string
+	Budget   string
+	Outcome  string
+	Took     time.Duration
+}
 
 const (
 	// recorderBatch is the number of queued rows at which the writer starts immediately. If fewer rows
@@ -110,19 +127,6 @@ func (r *Recorder) Offer(p PingRecord) {
 
 func (r *Recorder) dayIsFull() bool { return r.dailyBytes > 0 && r.today >= r.dailyBytes }
 
-// reportFullDay logs, at most once a day, that the daily limit for recorded pings has been reached.
-func (r *Recorder) reportFullDay() {
-	r.mu.Lock()
-	report := r.dayIsFull() && r.reported != r.day
-	if report {
-		r.reported = r.day
-	}
-	r.mu.Unlock()
-	if report {
-		r.log.Warn("ping log limit reached; pings are answered but not recorded until midnight UTC", "bytes", r.dailyBytes)
-	}
-}
-
 // Run writes queued rows until ctx is cancelled, and then writes the remaining ones. While the
 // database is unavailable, it retries the failed batch, and new rows wait in the queue.
 func (r *Recorder) Run(ctx context.Context) {
@@ -146,44 +150,25 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.finish(context.WithoutCancel(ctx), spare, away)
 }
 
+// reportFullDay logs, at most once a day, that the daily limit for recorded pings has been reached.
+func (r *Recorder) reportFullDay() {
+	r.mu.Lock()
+	report := r.dayIsFull() && r.reported != r.day
+	if report {
+		r.reported = r.day
+	}
+	r.mu.Unlock()
+	if report {
+		r.log.Warn("ping log limit reached; pings are answered but not recorded until midnight UTC", "bytes", r.dailyBytes)
+	}
+}
+
 func (r *Recorder) take(spare []byte) ([]byte, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	batch, rows := r.buf, r.rows
 	r.buf, r.rows = spare, 0
 	return batch, rows
-}
-
-// finish writes the remaining rows at shutdown. If the previous batch could not be written, finish
-// counts the remaining rows as lost without another attempt.
-func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	batch, rows := r.take(spare)
-	if rows == 0 {
-		return
-	}
-	if away != nil {
-		r.lose(rows, away)
-		return
-	}
-	_ = r.tryLast(ctx, batch, rows) // tryLast logs its error
-}
-
-func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
-	err := r.attempt(ctx, batch)
-	if err != nil {
-		r.lose(rows, err)
-		return err
-	}
-	r.written.Add(int64(rows))
-	return nil
-}
-
-func (r *Recorder) lose(rows int, err error) {
-	r.dropClosed.Add(int64(rows))
-	r.log.Error("pings lost at shutdown, database unavailable", "rows", rows, "error", err)
 }
 
 // write retries until the batch is written or the database rejects it. If the service stops
@@ -270,4 +255,116 @@ func (p *pacedReader) Read(into []byte) (int, error) {
 		p.between()
 	}
 	return p.of.Read(into[:min(len(into), copyPart)])
+}
+
+// finish writes the remaining rows at shutdown. If the previous batch could not be written, finish
+// counts the remaining rows as lost without another attempt.
+func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	batch, rows := r.take(spare)
+	if rows == 0 {
+		return
+	}
+	if away != nil {
+		r.lose(rows, away)
+		return
+	}
+	_ = r.tryLast(ctx, batch, rows) // tryLast logs its error
+}
+
+func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
+	err := r.attempt(ctx, batch)
+	if err != nil {
+		r.lose(rows, err)
+		return err
+	}
+	r.written.Add(int64(rows))
+	return nil
+}
+
+func (r *Recorder) lose(rows int, err error) {
+	r.dropClosed.Add(int64(rows))
+	r.log.Error("pings lost at shutdown, database unavailable", "rows", rows, "error", err)
+}
+
+// copyPings is a COPY statement in the binary format, which consists of a header, the rows and a
+// trailer. A row consists of the number of columns, followed by the length (-1 for null) and the bytes
+// of each column. See the PostgreSQL documentation, COPY, "Binary Format". pgx's CopyFrom would encode a row in 3.0 µs
+// instead of 0.16 µs. A ping takes 20 µs.
+const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
+	outcome, price_minor, currency, card_version, request_id, duration_us) FROM STDIN (FORMAT binary)`
+
+const pingColumns = 16
+
+var (
+	copyHeader  = []byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+	copyTrailer = []byte{0xff, 0xff}
+)
+
+// postgresEpoch is the time that the value 0 stands for in the binary format of timestamptz.
+var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func appendPing(b []byte, p *PingRecord) []byte {
+	q := &p.Quote
+	b = binary.BigEndian.AppendUint16(b, pingColumns)
+	b = appendUUID(b, q.ID)
+	b = appendInt64(b, p.IssuedAt.Sub(postgresEpoch).Microseconds())
+	b = appendUUID(b, q.Partner)
+	b = appendBool(b, q.Sandbox)
+	b = appendInt32(b, int32(q.TermID))
+	b = appendText(b, string(q.Country[:]))
+	b = appendText(b, q.Postcode)
+	b = appendText(b, p.Urgency)
+	b = appendText(b, shortened(p.JobType))
+	b = appendText(b, shortened(p.Budget))
+	b = appendText(b, p.Outcome)
+	b = appendInt64(b, q.Price.Minor)
+	b = appendText(b, q.Price.Currency.String())
+	b = appendInt32(b, int32(q.CardVersion))
+	b = appendUUID(b, p.Request)
+	return appendInt32(b, microseconds(p.Took))
+}
+
+// microseconds returns a duration for a column duration_us, which holds at most 35 minutes.
+func microseconds(d time.Duration) int32 { return int32(min(d.Microseconds(), math.MaxInt32)) }
+
+// shortened cuts free text to at most 64 bytes, to limit the size of a row.
+func shortened(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+func appendUUID(b []byte, u uuid.UUID) []byte {
+	if u == uuid.Nil {
+		return append(b, 0xff, 0xff, 0xff, 0xff) // null
+	}
+	return append(append(b, 0, 0, 0, 16), u[:]...)
+}
+
+func appendInt64(b []byte, v int64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, 0, 0, 0, 8), uint64(v))
+}
+
+func appendInt32(b []byte, v int32) []byte {
+	return binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 4), uint32(v))
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 0, 0, 0, 1, 1)
+	}
+	return append(b, 0, 0, 0, 1, 0)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }

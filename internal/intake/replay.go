@@ -38,7 +38,7 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	case err == nil && errors.Is(p.quoteErr, quote.ErrExpired):
 		return PostResult{}, withLead(errExpiredDelivered, receipt)
 	case err == nil:
-		result, err := in.newResult(p)
+		result, err := p.result(in.Clock.Now())
 		if err != nil {
 			return PostResult{}, err
 		}
@@ -52,8 +52,9 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 }
 
 // mayHaveDelivered reports whether findReplay must look up the lead of the transaction. It returns false
-// if the payload or the transactionId is not valid, or the quote belongs to another partner. For an expired quote, it returns true
-// only if the post is signed, because rejections of unsigned posts do not contain the lead.
+// if the payload or the transactionId is not valid, or the quote belongs to another partner. For an expired
+// quote, it returns true only if the post is signed, because rejections of unsigned posts do not contain the
+// lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case p.payloadErr != nil, p.owner.account == nil, p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired):

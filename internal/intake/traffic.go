@@ -26,25 +26,13 @@ const (
 	// maxTrafficKeys limits the number of counters in memory between two writes. Requests
 	// that would need another counter are counted as dropped.
 	maxTrafficKeys = 50_000
+	// maxQueuedDurations limits the number of durations in memory between two writes.
+	maxQueuedDurations = 20_000
 )
 
-// buckets is the number of latency buckets: one for each of models.LatencyBounds, and one for
-// slower requests.
-const buckets = len(models.LatencyBounds) + 1
-
-type minuteKey struct {
-	minute int64 // Unix minutes
-	TrafficKey
-}
-
-type tally struct {
-	count   int64
-	latency [buckets]int64
-}
-
 // Traffic counts requests by minute, logs each partner's recent requests and records how long posts took
-// (decisions 24, 65). Requests
-// only change data in memory. Run writes it to the database every two seconds and at shutdown.
+// (decisions 24, 65). Requests only change data in memory. Run writes it to the database every two seconds and
+// at shutdown.
 type Traffic struct {
 	pool    *pgxpool.Pool
 	logger  *slog.Logger
@@ -57,6 +45,26 @@ type Traffic struct {
 	durations  []postDuration
 	wrongBytes int                // size of the bodies with a wrong signature in requests
 	untrimmed  map[requestSet]int // rows of each set that were written since the set was trimmed
+}
+
+type minuteKey struct {
+	minute int64 // Unix minutes
+	TrafficKey
+}
+
+// buckets is the number of latency buckets: one for each of models.LatencyBounds, and one for
+// slower requests.
+const buckets = len(models.LatencyBounds) + 1
+
+type tally struct {
+	count   int64
+	latency [buckets]int64
+}
+
+// postDuration is how long a post took that delivered a lead.
+type postDuration struct {
+	request uuid.UUID
+	took    time.Duration
 }
 
 // NewTraffic returns a Traffic that keeps the given number of requests of each kind for each partner.
@@ -75,17 +83,25 @@ func (t *Traffic) Count(k TrafficKey, at time.Time, took time.Duration) {
 	key := minuteKey{at.Unix() / 60, k}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if counts := t.tallyOf(key, 1); counts != nil {
+		counts.count++
+		counts.latency[bucket(took)]++
+	}
+}
+
+// tallyOf returns the tally of a key. If there is no room for another tally, it counts the given number of
+// requests as dropped and returns nil.
+func (t *Traffic) tallyOf(key minuteKey, requests int64) *tally {
 	counts := t.tallies[key]
+	if counts == nil && len(t.tallies) >= maxTrafficKeys {
+		t.dropped.Add(requests)
+		return nil
+	}
 	if counts == nil {
-		if len(t.tallies) >= maxTrafficKeys {
-			t.dropped.Add(1)
-			return
-		}
 		counts = &tally{}
 		t.tallies[key] = counts
 	}
-	counts.count++
-	counts.latency[bucket(took)]++
+	return counts
 }
 
 func bucket(took time.Duration) int {
@@ -99,10 +115,29 @@ func bucket(took time.Duration) int {
 
 // log adds a request to the log. The requests that belong to no partner have limits of their own.
 func (t *Traffic) log(r loggedRequest) {
-	r.kind = kindOf(r.TrafficKey)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropped.Add(t.requests.add(r))
+}
+
+// reserve reserves memory for a body until the next write of the log. It reports whether there was enough.
+func (t *Traffic) reserve(size int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wrongBytes+size > maxWrongSignatures {
+		return false
+	}
+	t.wrongBytes += size
+	return true
+}
+
+// addDuration queues durations. Those for which there is no room are dropped.
+func (t *Traffic) addDuration(all ...postDuration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	room := min(len(all), maxQueuedDurations-len(t.durations))
+	t.durations = append(t.durations, all[:room]...)
+	t.dropped.Add(int64(len(all) - room))
 }
 
 // Run writes counts and requests to the database until ctx is cancelled, and then writes the remaining
@@ -162,14 +197,9 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, old := range tallies {
-		counts := t.tallies[k]
+		counts := t.tallyOf(k, old.count)
 		if counts == nil {
-			if len(t.tallies) >= maxTrafficKeys {
-				t.dropped.Add(old.count)
-				continue
-			}
-			counts = &tally{}
-			t.tallies[k] = counts
+			continue
 		}
 		counts.count += old.count
 		for i := range buckets {
@@ -223,6 +253,62 @@ func compareKeys(a, b minuteKey) int {
 		}
 	}
 	return strings.Compare(a.Endpoint+a.Outcome, b.Endpoint+b.Outcome)
+}
+
+// trimRequests deletes all but the newest requests of each set.
+const trimRequests = `DELETE FROM api_requests r USING unnest($1::uuid[], $2::text[]) AS s(partner_id, kind)
+	WHERE r.partner_id = s.partner_id AND r.kind = s.kind AND r.id <= (
+		SELECT k.id FROM api_requests k WHERE k.partner_id = s.partner_id AND k.kind = s.kind
+		ORDER BY k.id DESC OFFSET $3 LIMIT 1)`
+
+func (t *Traffic) writeRequests(ctx context.Context, q *requestQueue) error {
+	if q.size == 0 {
+		return nil
+	}
+	rows := make([][]any, 0, q.size)
+	for _, list := range q.sets {
+		for i := range list {
+			rows = append(rows, list[i].row())
+		}
+	}
+	partners, kinds := t.fullSets(q)
+	return t.inTransaction(ctx, func(tx pgx.Tx) error {
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"api_requests"}, requestColumns, pgx.CopyFromRows(rows))
+		if err == nil && len(partners) > 0 {
+			_, err = tx.Exec(ctx, trimRequests, partners, kinds, t.keep)
+		}
+		return err
+	})
+}
+
+// fullSets returns the sets in the queue that must be trimmed. A set is trimmed when the node first writes
+// to it, and whenever it may have become 10 % too large.
+func (t *Traffic) fullSets(q *requestQueue) (partners []uuid.UUID, kinds []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for set, list := range q.sets {
+		n, known := t.untrimmed[set]
+		if n += len(list); known && n <= t.keep/10 {
+			t.untrimmed[set] = n
+			continue
+		}
+		t.untrimmed[set] = 0
+		partners, kinds = append(partners, set.partner), append(kinds, string(set.kind))
+	}
+	return partners, kinds
+}
+
+func (t *Traffic) writeDurations(ctx context.Context, all []postDuration) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return t.inTransaction(ctx, func(tx pgx.Tx) error {
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"post_durations"}, []string{"request_id", "duration_us"},
+			pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
+				return []any{all[i].request, microseconds(all[i].took)}, nil
+			}))
+		return err
+	})
 }
 
 // errLost means that it is unknown whether a transaction was committed.

@@ -2,11 +2,97 @@ package intake
 
 import (
 	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/protocol/signing"
 	"github.com/pingpost/pingpost/models"
 )
+
+// RecordRejection records a request that was rejected before its body was read completely, because the URL
+// or method was wrong, or the body was too large or incomplete.
+func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
+	partner, unknown := findBasePartner(in.Directory.Get(), slug)
+	if unknown == nil {
+		k := TrafficKey{Partner: partnerID(partner), Endpoint: endpoint}
+		in.recordRejection(loggedRequest{TrafficKey: k, id: request, at: start}, err)
+	}
+}
+
+// recordRejection counts a rejected request and logs it.
+func (in *Intake) recordRejection(r loggedRequest, err error) {
+	f := apperr.As(err)
+	if f == nil {
+		f = apperr.Wrap(err, apperr.Internal, "error", "")
+	}
+	r.Outcome, r.status, r.code, r.message = f.Reason, f.Status(), f.PublicCode, f.Message
+	if f.Detail != nil {
+		r.detail = f.Detail.Reason + " at byte " + strconv.Itoa(f.Detail.Offset)
+	}
+	for _, field := range f.Fields {
+		r.fields = append(r.fields, strings.Join(field.Path, "."))
+	}
+	if f.LeadID != "" {
+		r.lead, _ = id.Parse(id.Lead, f.LeadID)
+	}
+	in.count(&r)
+	in.Traffic.log(r)
+}
+
+// count sets the kind and the duration of a request, which ends now, and counts it if it was for an endpoint.
+func (in *Intake) count(r *loggedRequest) {
+	r.kind, r.took = kindOf(r.TrafficKey), in.Clock.Now().Sub(r.at)
+	if r.Endpoint != EndpointUnknown {
+		in.Traffic.Count(r.TrafficKey, r.at, r.took)
+	}
+}
+
+// kindOf returns the kind of a request, which determines the limit that it counts towards. Requests that
+// anyone can send do not push out signed posts, and 429s do not push out other rejections (decision 65).
+func kindOf(k TrafficKey) models.RequestKind {
+	switch {
+	case k.Outcome == errTooMany.Reason:
+		return models.RequestRateLimited
+	case k.Endpoint == EndpointPing:
+		return models.RequestPing
+	case k.Secret != uuid.Nil:
+		return models.RequestSignedPost
+	}
+	return models.RequestOtherPost
+}
+
+// newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
+// room for it.
+func (in *Intake) newWrongSignature(
+	req PostRequest, sender owner, start time.Time, err error,
+) *wrongSignature {
+	f := apperr.As(err)
+	if f == nil || f.Code != signing.ErrSignature.Code {
+		return nil
+	}
+	unknownAccount := f.Reason == string(models.OutcomeUnknownAccount)
+	if !unknownAccount && f.Reason != signing.ErrSignature.Reason {
+		return nil
+	}
+	claim, malformed := signing.Check(req.Headers, start)
+	if malformed != nil || !in.Traffic.reserve(len(req.Body)) {
+		return nil
+	}
+	w := &wrongSignature{claim, slices.Clone(req.Body), []*partners.Partner{sender.partner()}, unknownAccount}
+	if sender.partner() == nil {
+		w.partners = in.Directory.Get().Shared()
+	}
+	if sender.quoted != nil {
+		w.partners = append([]*partners.Partner{sender.quoted}, w.partners...)
+	}
+	return w
+}
 
 // Check is one of the checks of a request. A request is rejected by the first check that fails.
 type Check string
