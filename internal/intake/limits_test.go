@@ -1,145 +1,349 @@
-package intake_test
+package intake
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clientaddr"
-	"github.com/pingpost/pingpost/internal/dev/testkit"
-	"github.com/pingpost/pingpost/internal/intake"
-	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/protocol/signing"
 )
 
-func TestLimits(t *testing.T) {
+func TestAdmissionLimitsConcurrency(t *testing.T) {
 	t.Parallel()
-	n := newNode(t)
-	t.Run("pings per address", func(t *testing.T) { pingsPerAddress(t, n) })
-	t.Run("posts per partner", func(t *testing.T) { postsPerPartner(t, n) })
-	t.Run("unsigned posts per address", func(t *testing.T) { unsignedPostsPerAddress(t, n) })
-	t.Run("invalid signatures per address", func(t *testing.T) { invalidSignaturesPerAddress(t, n) })
+	g := newAdmission(2, 64, time.Nanosecond)
+	for range 2 {
+		if !g.enter(t.Context()) {
+			t.Fatal("rejected with a free slot")
+		}
+	}
+	if g.enter(t.Context()) {
+		t.Fatal("a third request entered with two slots")
+	}
+	g.leave()
+	if !g.enter(t.Context()) {
+		t.Fatal("rejected although a slot was released")
+	}
 }
 
-// Pings to the shared base URL, including invalid ones, have a limit per address. Pings to
-// partners' base URLs have a separate limit.
-func pingsPerAddress(t *testing.T, n *node) {
-	n = n.with(intake.Settings{PingRate: 4, SharedPingRate: 3})
-	ping := func(address, slug, body string) error {
-		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: clientaddr.Group(address), Body: []byte(body)})
+func TestAdmissionWaitsForASlot(t *testing.T) {
+	t.Parallel()
+	g := newAdmission(1, 64, time.Hour)
+	g.enter(t.Context())
+	entered := make(chan bool)
+	go func() { entered <- g.enter(t.Context()) }()
+	g.leave()
+	if !<-entered {
+		t.Fatal("rejected although a slot was released in time")
+	}
+}
+
+func TestAdmissionLimitsTheQueue(t *testing.T) {
+	g := newAdmission(1, 2, time.Hour)
+	g.enter(t.Context())
+	gone, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var waiting sync.WaitGroup
+	for range 2 {
+		waiting.Go(func() { g.enter(gone) })
+	}
+	for !g.full() {
+		runtime.Gosched()
+	}
+	if g.enter(t.Context()) {
+		t.Fatal("entered a full admission")
+	}
+	cancel()
+	waiting.Wait()
+	if g.full() {
+		t.Fatal("the queue is full without waiting requests")
+	}
+}
+
+func TestAdmissionStopsWaitingWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
+	g := newAdmission(1, 64, time.Hour)
+	g.enter(t.Context())
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if g.enter(gone) {
+		t.Fatal("entered a full admission")
+	}
+}
+
+func TestUnlimitedAdmission(t *testing.T) {
+	t.Parallel()
+	g := newAdmission(0, 64, 0)
+	for range 1000 {
+		if !g.enter(t.Context()) {
+			t.Fatal("rejected without a limit")
+		}
+	}
+	g.leave()
+}
+
+func TestAdmissionNeverExceedsItsLimit(t *testing.T) {
+	t.Parallel()
+	const slots = 3
+	g := newAdmission(slots, 64, time.Hour)
+	var mu sync.Mutex
+	var inside, most int
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			if !g.enter(t.Context()) {
+				t.Error("rejected within the wait")
+				return
+			}
+			defer g.leave()
+			mu.Lock()
+			inside++
+			most = max(most, inside)
+			mu.Unlock()
+			mu.Lock()
+			inside--
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if most > slots {
+		t.Errorf("got %d concurrent requests with %d slots", most, slots)
+	}
+}
+
+// full returns an admission without a free slot.
+func full(t *testing.T) *admission {
+	g := newAdmission(1, 64, time.Nanosecond)
+	if !g.enter(t.Context()) {
+		t.Fatal("an empty admission rejected a request")
+	}
+	return g
+}
+
+// An address that matched recently can use the reserved slot while other addresses use all the
+// other slots.
+func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
+	t.Parallel()
+	const stranger, known = "192.0.2.1", "192.0.2.2"
+	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
+	try := func(address string) error {
+		_, err := in.matchSecret(t.Context(), post{
+			PostRequest: PostRequest{Address: clientaddr.Group(address)},
+			directory:   &partners.Directory{},
+			start:       testTime,
+		})
 		return err
 	}
-	const good, bad = `{"industry":"plumber","postcode":"1"}`, `{}`
-	if err := errors.Join(ping("2001:db8::1", shared, good), ping("2001:db8::2", shared, good)); err != nil {
-		t.Fatal(err)
-	}
-	if f := apperr.As(ping("2001:db8::3", shared, bad)); f == nil || f.Code != apperr.Invalid {
-		t.Errorf("invalid ping: %v", f)
-	}
-	for _, body := range []string{good, bad} { // rejected before it is parsed
-		n.Time.Advance(300 * time.Millisecond)
-		if f := apperr.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != apperr.TooMany ||
-			f.RetryAfter <= 0 || f.RetryAfter > time.Second {
-			t.Errorf("fourth ping: %v", f)
+	in.matched.add(clientaddr.Group(known), testTime)
+	for _, address := range []string{stranger, known} {
+		if err := try(address); !errors.Is(err, signing.ErrSignature) {
+			t.Errorf("%s with a free slot: %v", address, err)
 		}
 	}
-	for i, slug := range []string{n.Off.Slug, n.Required.Slug, n.Off.Slug, n.Required.Slug, n.Off.Slug} {
-		if f := apperr.As(ping("2001:db8::5", slug, good)); (f == nil) != (i < 4) {
-			t.Errorf("ping %d to a partner's base URL: %v", i+1, f)
+	in.match.enter(t.Context())
+	for range 2 { // the slot is released
+		if err := try(stranger); !errors.Is(err, errTooMany) {
+			t.Errorf("an unknown address without a free slot: %v", err)
+		}
+		if err := try(known); !errors.Is(err, signing.ErrSignature) {
+			t.Errorf("a known address without a free slot: %v", err)
 		}
 	}
-	if err := ping("2001:db8:0:1::1", shared, good); err != nil {
-		t.Errorf("another address: %v", err)
+	in.matchReserved.enter(t.Context())
+	if err := try(known); !errors.Is(err, errTooMany) {
+		t.Errorf("a known address without a reserved slot: %v", err)
 	}
-	n.Time.Advance(400 * time.Millisecond)
-	if err := ping("2001:db8::1", shared, good); err != nil {
-		t.Errorf("a second later: %v", err)
+	in.match.leave()
+	if err := try(known); !errors.Is(err, signing.ErrSignature) {
+		t.Errorf("a known address after a slot is released: %v", err)
 	}
 }
 
-// Posts have a limit per partner and second. Posts with a forged signature do not count. Above
-// the limit, signatures are not checked.
-func postsPerPartner(t *testing.T, n *node) {
-	n = n.with(intake.Settings{PostRate: 2})
-	own := func() intake.PostRequest {
-		return n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
+// A match that gets no slot in time is rejected with a Retry-After. It does not count as a failure
+// for its address, because nothing was compared.
+func TestMatchWithoutSlotIsRejected(t *testing.T) {
+	t.Parallel()
+	in := New(Deps{}, Settings{MatchFailures: 1})
+	in.match = full(t)
+	for range 2 {
+		_, err := in.matchSecret(t.Context(), post{directory: &partners.Directory{}})
+		if f := apperr.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
+			t.Errorf("got error %v", err)
+		}
 	}
-	forged := own()
-	forged.Headers = testkit.SignWith(unknownSecret, n.Time.Now(), forged.Body)
-	for range 5 {
-		n.rejected(t, forged, badSignature)
+}
+
+// If the queue is full, a post is rejected before it is parsed.
+func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
+	t.Parallel()
+	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
+	in.storingUnsigned.enter(t.Context())
+	_, err := in.readPost(PostRequest{}, &partners.Directory{}, testTime)
+	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
+		t.Errorf("got error %v", err)
 	}
-	first := own()
-	var delivered intake.PostResult
-	n.stores(t, oneLead, func() { delivered = n.post(t, first) })
-	n.again(t, delivered, first, true) // a retry counts as the second post
-	third := own()
-	n.stores(t, nothing, func() {
-		for _, r := range []intake.PostRequest{third, forged, n.anonymous(t, n.Required.Secret, "")} {
-			if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Second {
-				t.Errorf("got Retry-After %s", f.RetryAfter)
+}
+
+// Unsigned posts that use all of their own slots do not block signed posts.
+func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
+	t.Parallel()
+	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
+		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
+		for range unsigned {
+			if !in.admission(signing.Claim{}).enter(t.Context()) {
+				t.Fatalf("%d slots: an unsigned post was rejected", places)
 			}
 		}
-	})
-	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))))
-	n.Time.Advance(time.Second)
-	n.stores(t, oneLead, func() { n.post(t, third) })
-}
-
-// Unsigned posts, including invalid ones, have a limit per address and second, across all partners.
-// Signed posts do not count (decision 28).
-func unsignedPostsPerAddress(t *testing.T, n *node) {
-	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
-	from := func(address, slug string, body []byte) intake.PostRequest {
-		r := unsigned(slug, body)
-		r.Address = clientaddr.Group(address)
-		return r
-	}
-	junk := func(address, slug string) intake.PostRequest { return from(address, slug, []byte(`{}`)) }
-	n.rejected(t, junk("2001:db8::1", n.Required.Slug), noSignature)
-	n.rejected(t, junk("2001:db8::2", n.Off.Slug), badPost)
-	for _, slug := range []string{n.Required.Slug, n.ReportOnly.Slug, n.Off.Slug, shared} {
-		if f := n.rejected(t, junk("2001:db8::3", slug), tooMany); f.RetryAfter != time.Second {
-			t.Errorf("got Retry-After %s", f.RetryAfter)
+		if in.admission(signing.Claim{}).enter(t.Context()) != (places == 0) {
+			t.Errorf("%d slots: want %d for unsigned posts", places, unsigned)
+		}
+		for range places {
+			if !in.admission(signing.Claim{Signed: true}).enter(t.Context()) {
+				t.Fatalf("%d slots: a signed post was rejected", places)
+			}
 		}
 	}
-	signed := n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug)))
-	signed.Address = clientaddr.Group("2001:db8::1")
-	n.post(t, signed)
-	// The unsigned posts did not count towards the partner's limit.
-	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
-	n.post(t, from("2001:db8:0:1::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
-	n.Time.Advance(time.Second)
-	n.post(t, from("2001:db8::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 }
 
-// Invalid signatures have their own limit. Valid signatures and unsigned posts do not count towards
-// it, but a signed post with an unknown partnerId does.
-func invalidSignaturesPerAddress(t *testing.T, n *node) {
-	n = n.with(intake.Settings{WrongSignatures: 3})
-	const here, there = "192.0.2.1", "192.0.2.2"
-	signed := func(secret, slug, address string) intake.PostRequest {
-		r := n.anonymous(t, secret, address)
-		r.Slug = slug
-		return r
-	}
-	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
-	n.rejected(t, signed(unknownSecret, n.Off.Slug, here), badSignature)
-	n.rejected(t, signed(unknownSecret, n.Required.Slug, here), badSignature)
-	unknown := unsigned(shared, []byte(`{"partnerId":"no-such-account"}`))
-	unknown.Address, unknown.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), unknown.Body)
-	n.rejected(t, unknown, badSignature.as(models.OutcomeUnknownAccount))
-	// On a partner's own base URL, valid signatures are accepted even above the limit (decision 12).
-	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
-	for _, r := range []intake.PostRequest{signed(unknownSecret, n.Off.Slug, here), unknown, signed(n.Off.Secret, shared, here)} {
-		if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Minute {
-			t.Errorf("got Retry-After %s", f.RetryAfter)
+// Looking up a lead needs a slot too, so that posts that deliver nothing cannot overload the
+// database.
+func TestPostWithoutSlotIsRejected(t *testing.T) {
+	t.Parallel()
+	in := &Intake{storingUnsigned: full(t), storing: full(t)}
+	_, delivering := in.deliver(t.Context(), authenticated{})
+	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
+	for _, err := range []error{delivering, finding} {
+		if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
+			t.Errorf("got error %v", err)
 		}
 	}
-	n.post(t, signed(n.Off.Secret, n.Off.Slug, there))
-	open := unsigned(n.Off.Slug, body(n.quote(t, n.Off.Slug)))
-	open.Address = clientaddr.Group(here)
-	n.post(t, open)
-	n.Time.Advance(time.Minute)
-	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
+	signed := authenticated{owner: owner{
+		account: &partners.Account{Partner: &partners.Partner{}},
+		secret:  &partners.Secret{},
+	}}
+	if _, err := in.findReplay(t.Context(), signed, errExpired); !errors.Is(err, errExpired) {
+		t.Errorf("expired quote: got error %v", err)
+	}
+}
+
+var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func TestRateLimitPerKey(t *testing.T) {
+	t.Parallel()
+	now := testTime
+	b := newRateLimiter[string](2, time.Minute)
+	for range 2 {
+		if ok, _ := b.allows("a", now); !ok {
+			t.Fatal("limited before the limit was reached")
+		}
+		b.spend("a", now)
+	}
+	now = now.Add(20 * time.Second)
+	for name, ask := range map[string]func(string, time.Time) (bool, time.Duration){"left": b.allows, "take": b.take} {
+		if ok, wait := ask("a", now); ok || wait != 40*time.Second {
+			t.Errorf("%s: got %t, %s; want the rest of the minute", name, ok, wait)
+		}
+	}
+	if ok, _ := b.take("b", now); !ok {
+		t.Error("requests of one key count for another")
+	}
+	now = now.Add(40*time.Second - 1)
+	if ok, wait := b.allows("a", now); ok || wait != 1 {
+		t.Errorf("left: got %t, %s; want the last nanosecond", ok, wait)
+	}
+	now = now.Add(1)
+	for want := range 2 {
+		if ok, _ := b.take("a", now); !ok {
+			t.Errorf("request %d of the next minute was rejected", want)
+		}
+	}
+	if ok, _ := b.take("a", now); ok {
+		t.Error("got a third request with a limit of 2")
+	}
+}
+
+func TestUnlimitedRate(t *testing.T) {
+	t.Parallel()
+	b := newRateLimiter[string](0, time.Minute)
+	for range 10 {
+		b.spend("a", testTime)
+		if ok, _ := b.take("a", testTime); !ok {
+			t.Fatal("rejected without a limit")
+		}
+	}
+	if ok, _ := b.allows("a", testTime); !ok || len(b.spent) != 0 {
+		t.Errorf("left: %t, with %d keys stored", ok, len(b.spent))
+	}
+}
+
+// If the clock is set back, requests are still accepted, even before it has caught up.
+func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	b := newRateLimiter[string](1, time.Minute)
+	b.spend("a", testTime)
+	if ok, _ := b.allows("a", testTime.Add(-time.Hour)); !ok {
+		t.Error("rejected after the clock was set back")
+	}
+}
+
+// The memory of a rateLimiter is limited, however many keys there are.
+func TestRateLimiterLimitsMemory(t *testing.T) {
+	t.Parallel()
+	b := newRateLimiter[string](1, time.Minute)
+	for i := range maxLimiterKeys + 2 {
+		b.spend(strconv.Itoa(i), testTime)
+	}
+	if len(b.spent) != 1 {
+		t.Errorf("got %d keys, want 1", len(b.spent))
+	}
+}
+
+func numbered(i int) netip.Addr {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(i))
+	return netip.AddrFrom4(b)
+}
+
+func TestRecentAddressesAreRememberedForAWindow(t *testing.T) {
+	t.Parallel()
+	var r recentAddresses
+	now := testTime
+	r.add(numbered(0), now)
+	r.add(numbered(1), now.Add(recentWindow-1))
+	for _, c := range []struct {
+		after  time.Duration
+		first  bool
+		second bool
+	}{
+		{0, true, true}, {recentWindow, true, true}, {2*recentWindow - 1, true, true}, {2 * recentWindow, false, false},
+	} {
+		if first, second := r.has(numbered(0), now.Add(c.after)), r.has(numbered(1), now.Add(c.after)); first != c.first || second != c.second {
+			t.Errorf("after %s: got %t, %t", c.after, first, second)
+		}
+	}
+	if r.has(numbered(2), now) {
+		t.Error("has reports an address that was not added")
+	}
+}
+
+func TestRecentAddressesAreLimited(t *testing.T) {
+	t.Parallel()
+	var r recentAddresses
+	for i := range 5 * maxRecentAddresses {
+		r.add(numbered(i), testTime)
+		if !r.has(numbered(i), testTime) || !r.has(numbered(max(i-maxRecentAddresses+1, 0)), testTime) {
+			t.Fatalf("%d: one of the last %d addresses was forgotten", i, maxRecentAddresses)
+		}
+	}
+	if n := len(r.current) + len(r.before); n > 2*maxRecentAddresses {
+		t.Errorf("got %d addresses", n)
+	}
 }

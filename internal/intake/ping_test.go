@@ -3,12 +3,14 @@ package intake_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -256,5 +258,88 @@ func TestDailyCap(t *testing.T) {
 	n.Reload(t)
 	if !n.ping(t, own, leastPing).Accepted {
 		t.Error("still capped on the next day")
+	}
+}
+
+// ticking is a clock that advances by a step on each call.
+type ticking struct {
+	*clock.Manual
+	step time.Duration
+}
+
+func (c ticking) Now() time.Time {
+	c.Advance(c.step)
+	return c.Manual.Now()
+}
+
+// The time taken by a ping is recorded in microseconds in the pings table and the traffic counters,
+// whether the ping is priced or declined (decision 2).
+func TestTimingIsRecorded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.setPrice(t, n.Off, 0, `[{"industry":"plumber"}]`, nil)
+	const step = 1003 * time.Microsecond
+	n.Clock = ticking{n.Time, step}
+	n.in = n.Intake(settings())
+	answers := []intake.PingResult{n.ping(t, n.Required.Slug, leastPing), n.ping(t, n.Off.Slug, leastPing)}
+	n.eventuallyFlushed(t, 2)
+	n.Traffic.Flush(t.Context())
+	recorded, counters := n.readPings(t), n.counters(t)
+	for i, name := range []string{"priced", string(models.OutcomeExcluded)} {
+		took := answers[i].Timing.Auction
+		if cell := answers[i].Timing.Cell; cell != step || took <= cell || took%step != 0 {
+			t.Errorf("%s: got auction %s with lookup %s", name, took, cell)
+		}
+		if recorded[i].Outcome != name || recorded[i].Took != took {
+			t.Errorf("%s: took %s, recorded as %s %s", name, took, recorded[i].Outcome, recorded[i].Took)
+		}
+		want := make([]int64, len(models.LatencyBounds)+1)
+		want[slices.IndexFunc(models.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
+		for k, c := range counters {
+			if k.Outcome == name && !slices.Equal(c.latency, want) {
+				t.Errorf("%s took %s, got counts %v", name, took, c.latency)
+			}
+		}
+	}
+	if len(counters) != 2 {
+		t.Errorf("got counts %v", counters)
+	}
+}
+
+// TestPingAllocations uses the minimum of many runs, because the recorder's buffer sometimes grows.
+// [raceAllocations] is the number of allocations that the race detector adds.
+func TestPingAllocations(t *testing.T) {
+	n := newNode(t)
+	in := n.Intake(intake.Settings{PingRate: 1 << 30, SharedPingRate: 1 << 30})
+	const typicalPing = `{"industry":"plumber","postcode":"SW1A 1AA","country":"GB","urgency":"emergency","job_type":"repair","budget":"500-1000"}`
+	for name, r := range map[string]intake.PingRequest{
+		"partner's base URL": {ID: uuid.New(), Slug: n.Required.Slug, Body: []byte(typicalPing)},
+		"shared base URL":    {ID: uuid.New(), Slug: shared, Body: []byte(typicalPing)},
+	} {
+		fewest := 100.0
+		for range 200 {
+			fewest = min(fewest, testing.AllocsPerRun(1, func() {
+				if result, err := in.Ping(r); err != nil || !result.Accepted {
+					t.Error(result.Reason, err)
+				}
+			}))
+		}
+		if fewest != 2+raceAllocations {
+			t.Errorf("%s: got %v allocations per ping, want %d (the ping's strings and the transactionId)",
+				name, fewest, 2+raceAllocations)
+		}
+	}
+}
+
+func BenchmarkPing(b *testing.B) {
+	n := newNode(b)
+	run(b, n.Recorder.Run)
+	in := n.Intake(intake.Settings{PingRate: 1 << 30})
+	r := intake.PingRequest{ID: uuid.New(), Slug: n.Required.Slug, Body: []byte(leastPing)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := in.Ping(r); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
