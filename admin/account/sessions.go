@@ -33,7 +33,7 @@ func (h *Handlers) revokeOtherSessionsPage(k *web.Request) error {
 	return k.Show(http.StatusOK, ui.Confirm(ui.ConfirmView{
 		Shell:  k.Shell("Revoke all other sessions", ui.Link{Label: "Your account", URL: "/account"}),
 		Action: otherSessions,
-		Consequence: web.CountText(int64(len(sessions)-1), false, "other session", "other sessions") +
+		Consequence: ui.Plural(len(sessions)-1, "other session", "other sessions") +
 			" will end, and unsaved entries in them can be lost. This session continues.",
 		Submit: "Revoke all other sessions",
 		Cancel: "/account",

@@ -92,7 +92,7 @@ func (h *Handlers) showLeads(
 func (h *Handlers) addTotals(k *web.Request, q url.Values, query leads.Query, totals leads.Totals, v *view.ListView) {
 	v.Pager.Count = web.CountText(totals.Count, totals.More, "lead", "leads")
 	if totals.More && totals.Count < leads.MaxCounted {
-		v.Pager.Count = "at least " + web.CountText(totals.Count, false, "lead", "leads")
+		v.Pager.Count = "at least " + ui.Plural(totals.Count, "lead", "leads")
 	}
 	listed := k.Scope.IDs()
 	if query.Partner != uuid.Nil || k.Scope.All() {

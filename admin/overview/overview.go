@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
@@ -43,10 +44,10 @@ func (h *Handlers) overview(k *web.Request) error {
 	}
 	v.Tiles = tiles(f, before)
 	if before != nil {
-		v.Previous = previous.From.Format("2006-01-02 15:04") + " to " + web.Minute(previous.Until)
+		v.Previous = previous.From.Format("2006-01-02 15:04") + " to " + ui.Minute(previous.Until)
 	}
 	for _, rejection := range f.Rejections {
-		bar := ui.Bar{Label: web.RejectionLabel(rejection), Count: rejection.Count}
+		bar := ui.Bar{Label: outcomes.RejectionLabel(rejection), Count: rejection.Count}
 		if k.May(web.ReadPartners) && r.Name() != "" { // logged requests have no filter by dates
 			bar.URL = web.LoggedRequestsURL(url.Values{
 				"endpoint": {rejection.Endpoint}, "outcome": {rejection.Reason}, "range": {r.Name()},
@@ -123,7 +124,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if open > 0 {
 			all = append(all, ui.AttentionItem{
-				Text:   web.CountText(open, false, "return needs", "returns need") + " a decision",
+				Text:   ui.Plural(open, "return needs", "returns need") + " a decision",
 				URL:    "/payouts/returns?state=open",
 				Detail: "The ledger changes only when a return is accepted.",
 			})
@@ -134,7 +135,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if waiting > 0 {
 			all = append(all, ui.AttentionItem{
-				Text:   web.CountText(waiting, false, "adjustment needs", "adjustments need") + " approval",
+				Text:   ui.Plural(waiting, "adjustment needs", "adjustments need") + " approval",
 				URL:    "/payouts/adjustments?state=open",
 				Detail: "They are not in the ledger yet.",
 			})
@@ -158,7 +159,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if failed > 0 {
 			all = append(all, ui.AttentionItem{
-				Text: web.CountText(failed, false, "job", "jobs") + " failed in the last 24 hours",
+				Text: ui.Plural(failed, "job", "jobs") + " failed in the last 24 hours",
 				URL:  "/jobs",
 			})
 		}
@@ -212,7 +213,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	}
 	if pending > 0 {
 		all = append(all, ui.AttentionItem{
-			Text:   web.CountText(pending, false, "partner needs", "partners need") + " approval",
+			Text:   ui.Plural(pending, "partner needs", "partners need") + " approval",
 			URL:    "/partners?status=pending",
 			Detail: "Pending partners do not receive prices.",
 		})
@@ -228,14 +229,14 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		}
 		all = append(all, ui.AttentionItem{
 			Text: fmt.Sprintf("%s: %s of %s rejected", r.Name, ui.Number(r.Rejected),
-				web.CountText(r.Posts, false, "post", "posts")),
+				ui.Plural(r.Posts, "post", "posts")),
 			URL:    web.PartnerURL(r.Partner) + "?tab=requests&range=24h",
 			Detail: "In the last 24 hours. " + before,
 		})
 	}
 	if others > 0 {
 		all = append(all, ui.AttentionItem{
-			Text:   web.CountText(others, false, "other partner has", "other partners have") + " more than 5% rejected posts",
+			Text:   ui.Plural(others, "other partner has", "other partners have") + " more than 5% rejected posts",
 			URL:    "/partners?status=approved&sort=-rejected",
 			Detail: "In the last 24 hours, and at least three. The list is sorted by rejected posts.",
 		})
@@ -248,7 +249,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   e.Name + ": all signing secrets expire soon",
 			URL:    web.PartnerURL(e.Partner) + "?tab=secrets",
-			Detail: "The last secret expires at " + web.Minute(e.Ends) + ". After that, signed posts are rejected.",
+			Detail: "The last secret expires at " + ui.Minute(e.Ends) + ". After that, signed posts are rejected.",
 		})
 	}
 	unsigned, err := h.Reporting.MostUnsigned(ctx, sc, h.DefaultSigning, k.Now.Add(-24*time.Hour), 5)
@@ -257,7 +258,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	}
 	for _, u := range unsigned {
 		all = append(all, ui.AttentionItem{
-			Text:   u.Name + ": " + web.CountText(u.Leads, false, "unsigned lead", "unsigned leads"),
+			Text:   u.Name + ": " + ui.Plural(u.Leads, "unsigned lead", "unsigned leads"),
 			URL:    web.PartnerURL(u.Partner) + "?tab=signing",
 			Detail: "Accepted without a signature in the last 24 hours, for accounts that do not require one.",
 		})
@@ -272,13 +273,13 @@ func tiles(f reporting.Figures, before *reporting.Totals) []ui.StatTile {
 		rejected[r.Endpoint] += r.Count
 	}
 	all := []ui.StatTile{
-		web.PingsTile(f.Pings, rejected["ping"]),
-		web.AcceptedTile(f.Priced, f.Pings),
-		web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
+		ui.PingsTile(f.Pings, rejected["ping"]),
+		ui.AcceptedTile(f.Priced, f.Pings),
+		ui.PostsTile(f.Posts, f.Replayed, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)},
 	}
 	if before != nil {
-		all[0].Previous, all[1].Previous = ui.Number(before.Pings), web.Share(before.Priced, before.Pings)
+		all[0].Previous, all[1].Previous = ui.Number(before.Pings), ui.Share(before.Priced, before.Pings)
 		all[2].Previous, all[3].Previous = ui.Number(before.Posts), ui.Number(before.Delivered)
 	}
 	return all

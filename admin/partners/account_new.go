@@ -71,7 +71,7 @@ func (h *Handlers) createAccount(k *web.Request) error {
 		Sandbox:    f.Get("sandbox") == "yes",
 	}
 	return web.Submit(k, web.Form{
-		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
+		StepUp: web.StepUpWhen(acceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			_, err := h.partners(k).CreateAccount(k.R.Context(), k.Scope, p, n)
 			return h.afterAccount(k, p), err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -155,7 +156,7 @@ func (c pastedCheck) result(k *web.Request) *view.CheckResult {
 			row.Kind, row.State = "idle", "Not checked"
 		case err != nil:
 			row.Kind, row.State = "bad", "Failed"
-			row.Fix = web.RejectionFix(err.Reason, string(err.PublicCode))
+			row.Fix = outcomes.Fix(err.Reason, string(err.PublicCode))
 		}
 		if check == stop {
 			row.State = "Rejected here"

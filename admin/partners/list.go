@@ -80,7 +80,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 			Payouts:     p.Payouts,
 			Rejected:    p.Posts.Rejected,
 			Change:      p.Posts.Change(),
-			Accepted:    web.Share(p.Posts.Posts-p.Posts.Rejected, p.Posts.Posts),
+			Accepted:    ui.Share(p.Posts.Posts-p.Posts.Rejected, p.Posts.Posts),
 			RequestsURL: requestsURL(web.PartnerURL(p.ID), url.Values{"range": {"24h"}}),
 			LastTraffic: p.LastTraffic,
 		})

@@ -52,7 +52,7 @@ func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v view.Onboardi
 	}
 	docs := ""
 	if linked {
-		docs = "Link created " + web.Minute(link.CreatedAt) + ". It cannot be shown again."
+		docs = "Link created " + ui.Minute(link.CreatedAt) + ". It cannot be shown again."
 	}
 	if v.Live, err = h.live(k, p, &state); err != nil {
 		return v, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/money"
 	"github.com/pingpost/pingpost/internal/base/scope"
@@ -502,7 +503,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("%s", p.Text())
 	}
 	p = o.Get(t, o.PartnerURL+"?tab=requests&view=each&outcome=signature")
-	if !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") ||
+	if !strings.Contains(p.Body, "Post: "+outcomes.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") ||
 		!strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -48,7 +49,7 @@ func (h *Handlers) requestPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	words, kind, rejected := web.OutcomeLabel(r.Outcome)
+	words, kind, rejected := outcomes.Label(r.Outcome)
 	v := view.PartnerRequestView{
 		Head:      head,
 		RequestID: id.Format(id.Request, r.RequestID),
@@ -62,7 +63,7 @@ func (h *Handlers) requestPage(k *web.Request) error {
 		Detail:    r.Detail,
 		Fields:    r.Fields,
 		Account:   names.accounts[r.Account].Identifier,
-		Fix:       web.RejectionFix(r.Outcome, r.Code),
+		Fix:       outcomes.Fix(r.Outcome, r.Code),
 		Took:      ui.DurationText(r.Took()),
 		ListURL:   requestsPath,
 	}
@@ -175,8 +176,8 @@ func replyText(r reporting.Request, secret models.SigningSecret, end secretEnd) 
 		}
 	}
 	add("Code", r.Code)
-	words := ui.Sentence(web.ReasonLabel(r.Outcome)) + "."
-	fix := web.PartnerFix(r.Outcome, r.Code)
+	words := ui.Sentence(outcomes.ReasonLabel(r.Outcome)) + "."
+	fix := outcomes.PartnerFix(r.Outcome, r.Code)
 	if !end.at.IsZero() {
 		ended := "expired"
 		if end.revoked {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -63,7 +64,7 @@ func (h *Handlers) showRequests(
 	v.Endpoints = web.SelectOption([]ui.Option{
 		{Value: intake.EndpointPing, Label: "Ping"}, {Value: intake.EndpointPost, Label: "Post"},
 	}, q.Get("endpoint"))
-	v.Outcomes = web.SelectOption(web.LoggedOutcomes(), q.Get("outcome"))
+	v.Outcomes = web.SelectOption(outcomes.Logged(), q.Get("outcome"))
 	v.State = ui.ListState{Filtered: web.IsFiltered(q, requestFilters...), ClearURL: v.URL + "?" + page.Encode()}
 	v.Days = ui.Plural(h.RequestLogDays, "day", "days")
 	v.Grouped = q.Get("view") != "each"
@@ -145,7 +146,7 @@ func groupRow(k *web.Request, g reporting.RequestGroup, names requestNames) view
 }
 
 func requestRow(k *web.Request, r reporting.Request, names requestNames) view.RequestRow {
-	words, _, rejected := web.OutcomeLabel(r.Outcome)
+	words, _, rejected := outcomes.Label(r.Outcome)
 	row := view.RequestRow{
 		At:        r.At,
 		Partner:   names.partner(k, r.Partner),
@@ -153,7 +154,7 @@ func requestRow(k *web.Request, r reporting.Request, names requestNames) view.Re
 		Response:  responseText(r),
 		Code:      r.Code,
 		Account:   names.accounts[r.Account].Identifier,
-		Fix:       web.RejectionFix(r.Outcome, r.Code),
+		Fix:       outcomes.Fix(r.Outcome, r.Code),
 		Detail:    r.Detail,
 		Fields:    r.Fields,
 		RequestID: ui.Link{Label: id.Format(id.Request, r.RequestID), URL: requestURL(r)},

@@ -56,7 +56,7 @@ func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, er
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateExpiring {
 			return "A rotation is in progress: “" + s.Label + "” (…" + s.LastFour + ") expires at " +
-				web.Minute(*s.ExpiresAt) + ". If you rotate anyway, all older secrets expire no later than the time that you choose.", err
+				ui.Minute(*s.ExpiresAt) + ". If you rotate anyway, all older secrets expire no later than the time that you choose.", err
 		}
 	}
 	return "", err

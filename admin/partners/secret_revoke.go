@@ -34,7 +34,7 @@ func (h *Handlers) revokeView(
 	}
 	lastUsed := "never"
 	if at, ok := used[s.ID]; ok {
-		lastUsed = web.Minute(at) + " (" + ui.Ago(at, k.Now) + ")"
+		lastUsed = ui.Minute(at) + " (" + ui.Ago(at, k.Now) + ")"
 	}
 	url := web.PartnerURL(p.ID)
 	v := &ui.ConfirmView{

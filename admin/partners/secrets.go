@@ -29,7 +29,7 @@ var overlaps = []struct {
 
 func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option) {
 	for _, o := range overlaps {
-		hint := "At " + web.Minute(k.Now.Add(o.length)) + "."
+		hint := "At " + ui.Minute(k.Now.Add(o.length)) + "."
 		if o.length == 0 {
 			hint = "Takes effect within a second."
 		}

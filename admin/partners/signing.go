@@ -55,7 +55,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		return err
 	}
 	v.SharedWords = fmt.Sprintf("At most %d partners can use this option. %s it now",
-		partners.MaxSharedBaseURL, web.CountText(int64(used), false, "partner uses", "partners use"))
+		partners.MaxSharedBaseURL, ui.Plural(used, "partner uses", "partners use"))
 	if used >= partners.MaxSharedBaseURL && !p.SharedBaseURL {
 		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}
@@ -277,4 +277,10 @@ func onOff(on bool) string {
 		return "on"
 	}
 	return "off"
+}
+
+// acceptsUnsigned reports whether a signing mode accepts unsigned posts. It returns false for modes
+// that inherit another mode.
+func acceptsUnsigned(m models.SigningMode) bool {
+	return m == models.SigningOff || m == models.SigningReportOnly
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin/web/outcomes"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
@@ -77,7 +78,7 @@ func (h *Handlers) subIDs(k *web.Request, p models.Partner, within reporting.Ran
 			URL:        "/leads?" + leads.Encode(),
 			Leads:      f.Leads,
 			Returns:    f.Returns,
-			ReturnRate: web.Share(f.Returns, f.Leads),
+			ReturnRate: ui.Share(f.Returns, f.Leads),
 			Payout:     f.Payout,
 		})
 	}
@@ -113,13 +114,13 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 		total[o.Endpoint] += o.Count
 	}
 	for _, o := range all {
-		words, kind, rejected := web.OutcomeLabel(o.Outcome)
+		words, kind, rejected := outcomes.Label(o.Outcome)
 		row := view.OutcomeRow{
 			Endpoint: ui.Sentence(o.Endpoint),
 			Outcome:  ui.Sentence(words),
 			Kind:     kind,
 			Count:    o.Count,
-			Share:    web.Share(o.Count, total[o.Endpoint]),
+			Share:    ui.Share(o.Count, total[o.Endpoint]),
 		}
 		if rejected {
 			row.URL = partner + "?tab=requests&outcome=" + url.QueryEscape(o.Outcome)
@@ -134,7 +135,7 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	total, rejected := map[string]int64{}, map[string]int64{}
 	for _, o := range all {
 		total[o.Endpoint] += o.Count
-		_, _, bad := web.OutcomeLabel(o.Outcome)
+		_, _, bad := outcomes.Label(o.Outcome)
 		switch {
 		case bad:
 			rejected[o.Endpoint] += o.Count
@@ -147,9 +148,9 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 		}
 	}
 	return []ui.StatTile{
-		web.PingsTile(total["ping"], rejected["ping"]),
-		web.AcceptedTile(priced, total["ping"]),
-		web.PostsTile(total["post"], retries, rejected["post"]),
+		ui.PingsTile(total["ping"], rejected["ping"]),
+		ui.AcceptedTile(priced, total["ping"]),
+		ui.PostsTile(total["post"], retries, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads"},
 		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=requests"},
 	}

@@ -72,7 +72,7 @@ func (h *Handlers) showBalances(k *web.Request, status int, f payouts.BalanceFil
 	}
 	v.Pager.BySize = true
 	if !v.State.Invalid {
-		v.Pager.Count = web.CountText(int64(len(all)), false, "balance", "balances")
+		v.Pager.Count = ui.Plural(len(all), "balance", "balances")
 	}
 	for _, b := range page.Balances {
 		account := id.Format(id.Account, b.AccountID)

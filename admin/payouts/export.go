@@ -80,7 +80,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		v.File = ui.Download{
 			URL:   v.URL + "/file",
 			Label: "Download CSV",
-			Holds: "The file contains " + web.CountText(e.Rows, false, "entry", "entries") + ". " + usersNamed,
+			Holds: "The file contains " + ui.Plural(e.Rows, "entry", "entries") + ". " + usersNamed,
 		}
 	}
 	return v, nil

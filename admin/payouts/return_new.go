@@ -27,7 +27,7 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 		Shell:    k.Shell("Return a lead", allReturns),
 		Lead:     web.Short(f.Get("lead")),
 		Evidence: f.Get("evidence"),
-		Window:   web.CountText(int64(days), false, "day", "days"),
+		Window:   ui.Plural(days, "day", "days"),
 		Errors:   mistakes,
 	}
 	for _, r := range payouts.Reasons {

@@ -90,7 +90,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
 			Label: "Download payments CSV",
-			Holds: "The file contains " + web.CountText(int64(r.Payouts), false, "payment", "payments") +
+			Holds: "The file contains " + ui.Plural(r.Payouts, "payment", "payments") +
 				" and the payees' legal names.",
 		}
 	}

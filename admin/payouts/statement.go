@@ -82,7 +82,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
 			Holds: "The file contains the entries that this statement pays (" +
-				web.CountText(entries, false, "entry", "entries") +
+				ui.Plural(entries, "entry", "entries") +
 				") and, once the payout run is paid, the payment. " + notesCanName,
 		}
 	}

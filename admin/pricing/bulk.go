@@ -105,7 +105,7 @@ func (h *Handlers) askBulk(
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
 	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{
-		Shell: k.Shell("Change "+web.CountText(int64(len(lines)), false, "base price", "base prices"), allPricing, ui.Link{
+		Shell: k.Shell("Change "+ui.Plural(len(lines), "base price", "base prices"), allPricing, ui.Link{
 			Label: web.DraftName(d.RateCard),
 			URL:   web.DraftURL(d.ID),
 		}),
@@ -115,7 +115,7 @@ func (h *Handlers) askBulk(
 		Changes: lines[:shown],
 		More:    len(lines) - shown,
 		Skipped: all.skipped,
-		Submit:  "Change " + web.CountText(int64(len(lines)), false, "base price", "base prices"),
+		Submit:  "Change " + ui.Plural(len(lines), "base price", "base prices"),
 		Hidden: []ui.Hidden{
 			{Name: "version", Value: strconv.Itoa(d.RowVersion)},
 			{Name: "mode", Value: "bulk"},

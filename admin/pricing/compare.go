@@ -130,7 +130,7 @@ func (h *Handlers) compareTable(
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
 	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)
 	v.Pager.BySize = true
-	v.Pager.Count = web.CountText(int64(len(left)), false, "price", "prices")
+	v.Pager.Count = ui.Plural(len(left), "price", "prices")
 	return v
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mistakes ui.Errors) ui.ConfirmView {
-	address, lost := web.DraftURL(d.ID), "The draft's "+web.CountText(int64(d.Edits), false, "edit", "edits")+" will not be published."
+	address, lost := web.DraftURL(d.ID), "The draft's "+ui.Plural(d.Edits, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
 		lost = "The draft has no edits."
 	}

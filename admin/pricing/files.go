@@ -25,12 +25,12 @@ func exports(address string, v ratecard.GridView, industries, rules int) (bases,
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
 		Label: "CSV",
-		Holds: web.CountText(int64(industries), false, "industry", "industries") + " shown",
+		Holds: ui.Plural(industries, "industry", "industries") + " shown",
 	}
 	card = ui.Download{
 		URL:   address + "/export?format=" + kindYAML,
 		Label: "YAML",
-		Holds: "all " + web.CountText(int64(rules), false, "rule", "rules"),
+		Holds: "all " + ui.Plural(rules, "rule", "rules"),
 	}
 	return bases, card
 }

@@ -46,14 +46,14 @@ func (i imported) summary(u upload) string {
 		return "Nothing would change. The draft already matches " + what + "."
 	case u.kind == kindYAML && len(i.changes) == 0:
 		return fmt.Sprintf("Applying %s would add or remove %s. No prices would change. The draft has not been changed yet.", what,
-			web.CountText(int64(i.rules), false, "rule", "rules"))
+			ui.Plural(i.rules, "rule", "rules"))
 	case u.kind == kindYAML:
 		return fmt.Sprintf("Applying %s would change %s, and add or remove %s. The draft has not been changed yet.", what,
-			web.CountText(int64(len(i.changes)), false, "price", "prices"),
-			web.CountText(int64(i.rules), false, "rule", "rules"))
+			ui.Plural(len(i.changes), "price", "prices"),
+			ui.Plural(i.rules, "rule", "rules"))
 	}
 	return fmt.Sprintf("Applying %s would change %s. The draft has not been changed yet.", what,
-		web.CountText(int64(len(i.changes)), false, "base price", "base prices"))
+		ui.Plural(len(i.changes), "base price", "base prices"))
 }
 
 // submit returns the label of the button that applies the file, or "" if the file changes nothing.
@@ -62,9 +62,9 @@ func (i imported) submit() string {
 	case i.isEmpty():
 		return ""
 	case len(i.changes) == 0:
-		return "Apply " + web.CountText(int64(i.rules), false, "rule change", "rule changes")
+		return "Apply " + ui.Plural(i.rules, "rule change", "rule changes")
 	}
-	return "Apply " + web.CountText(int64(len(i.changes)), false, "change", "changes")
+	return "Apply " + ui.Plural(len(i.changes), "change", "changes")
 }
 
 // applyImport applies a file to a draft, unless the draft has changed since the preview.

@@ -62,7 +62,7 @@ func (h *Handlers) paste(
 		return h.showCellErrors(k, selection,
 			apperr.New(apperr.Invalid, "amount", "Nothing was saved. Fix the amounts below and paste the column again."), e.markUnsaved())
 	}
-	what := "Pasted " + web.CountText(int64(len(changes)), false, "base price", "base prices") + " (" +
+	what := "Pasted " + ui.Plural(len(changes), "base price", "base prices") + " (" +
 		viewText(selection) + ")"
 	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes); err != nil {
 		return h.showCellErrors(k, selection, err, e.markUnsaved())

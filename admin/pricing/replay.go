@@ -137,6 +137,6 @@ func replayLine(l ratecard.ReplayLine, name string) view.ReplayLine {
 	}
 	return view.ReplayLine{
 		Name: name, Changed: l.Changed(), Pings: sums(l.Pings), Leads: sums(l.Leads), Lost: l.Leads.Count - l.Leads.Now,
-		AcceptedThen: web.Share(l.Pings.Then, l.Pings.Count), AcceptedNow: web.Share(l.Pings.Now, l.Pings.Count),
+		AcceptedThen: ui.Share(l.Pings.Then, l.Pings.Count), AcceptedNow: ui.Share(l.Pings.Now, l.Pings.Count),
 	}
 }

@@ -71,7 +71,7 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 // pageOfRules returns one page of rules. If the query contains a rule number, the page starts after that
 // rule, or ends before it.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
-	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.NumberPage(q)
+	count, page := ui.Plural(len(rows), "rule", "rules"), web.NumberPage(q)
 	from := 0
 	for page.StartsAfter() && from < len(rows) && int64(rows[from].Number) <= page.After {
 		from++

@@ -226,7 +226,7 @@ func contentsText(c reconcile.Column) string {
 	case c.Filled == 0:
 		return "empty"
 	case c.LeadIDs > 0:
-		return web.CountText(int64(c.LeadIDs), false, "leadId", "leadIds")
+		return ui.Plural(c.LeadIDs, "leadId", "leadIds")
 	case len(c.Currencies) > 0:
 		return strings.Join(c.Currencies, ", ")
 	case len(c.Days) == 1:

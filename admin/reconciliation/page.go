@@ -193,7 +193,7 @@ func dayText(day *time.Time) string {
 func sizeText(bytes int64) string {
 	switch {
 	case bytes < 1<<10:
-		return web.CountText(bytes, false, "byte", "bytes")
+		return ui.Plural(bytes, "byte", "bytes")
 	case bytes < 1<<20:
 		return fmt.Sprintf("%.1f KB", float64(bytes)/(1<<10))
 	}

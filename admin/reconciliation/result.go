@@ -105,7 +105,7 @@ func linesURL(address string, f models.Finding, open string) string {
 
 // linesFile returns a link that downloads lines as CSV, with a description of the file.
 func linesFile(address string, f models.Finding, lines int64) ui.Download {
-	to, holds := address+"/lines.csv", web.CountText(lines, false, "line", "lines")
+	to, holds := address+"/lines.csv", ui.Plural(lines, "line", "lines")
 	if lines > 1 {
 		holds = "all " + holds
 	}

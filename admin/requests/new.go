@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/requests"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -30,7 +31,7 @@ func (h *Handlers) newPage(k *web.Request) error {
 func (h *Handlers) showNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.NewView{
 		Shell:     k.Shell("New privacy request", allRequests),
-		Countries: web.PhoneCountries(h.Prices.Markets(), f.Get("country")),
+		Countries: phoneCountries(h.Prices.Markets(), f.Get("country")),
 		Received:  web.Short(f.Get("received_on")), Email: web.Short(f.Get("email")), Phone: web.Short(f.Get("phone")),
 		LeadIDs: f.Get("leads"), Reference: f.Get("reference"), Due: web.Short(f.Get("due_on")),
 		Errors: mistakes,
@@ -100,4 +101,10 @@ func leadIDs(text string) (ids []uuid.UUID, err error) {
 		}
 	}
 	return ids, nil
+}
+
+// phoneCountries returns the options for the country of a phone number, with the given one selected.
+func phoneCountries(markets *pricingrules.Markets, country string) []ui.Option {
+	none := ui.Option{Label: "None (the number starts with +)"}
+	return web.SelectOption(append([]ui.Option{none}, web.CountryOptions(markets)...), country)
 }

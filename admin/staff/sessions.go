@@ -31,7 +31,7 @@ func endSessionsView(sessions int) confirmView {
 			Shell:  k.Shell("Revoke all sessions of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 			Prefix: "sessions",
 			Action: web.StaffURL(p.ID) + "/sessions/end",
-			Consequence: web.CountText(int64(sessions), false, "session", "sessions") + " of " + p.Name +
+			Consequence: ui.Plural(sessions, "session", "sessions") + " of " + p.Name +
 				" will end, and entries that are not saved can be lost. The user can sign in again.",
 			StepUp: web.StepUp(k),
 			Submit: "Revoke all sessions",

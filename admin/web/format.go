@@ -4,15 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
-
-// AcceptsUnsigned reports whether a signing mode accepts unsigned posts. It returns false for modes
-// that inherit another mode.
-func AcceptsUnsigned(m models.SigningMode) bool {
-	return m == models.SigningOff || m == models.SigningReportOnly
-}
 
 // CountText formats a count with its noun: "1 event", "more than 10,000 events".
 func CountText(n int64, bounded bool, one, many string) string {
@@ -33,9 +26,6 @@ func enumerate(words []string, separator string) string {
 	}
 	return strings.Join(words[:last], ", ") + " " + separator + " " + words[last]
 }
-
-// Minute formats a time in UTC without seconds.
-func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 // TimeOf returns *at, or the zero time if at is nil.
 func TimeOf(at *time.Time) time.Time {

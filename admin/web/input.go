@@ -77,12 +77,6 @@ func CountryOptions(markets *pricingrules.Markets) (all []ui.Option) {
 	return all
 }
 
-// PhoneCountries returns the options for the country of a phone number, with the given one selected.
-func PhoneCountries(markets *pricingrules.Markets, country string) []ui.Option {
-	none := ui.Option{Label: "None (the number starts with +)"}
-	return SelectOption(append([]ui.Option{none}, CountryOptions(markets)...), country)
-}
-
 // IsFiltered reports whether the query has a value for any of the named filters.
 func IsFiltered(q url.Values, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })

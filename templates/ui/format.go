@@ -35,6 +35,9 @@ func Amount(a money.Amount) string {
 	return whole + "." + cents
 }
 
+// Minute formats a time in UTC without seconds.
+func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
+
 func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func RFC3339(at time.Time) string { return at.UTC().Format(time.RFC3339) }
@@ -96,6 +99,14 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 		return "1 " + one
 	}
 	return Number(n) + " " + many
+}
+
+// Share formats a part of a whole as a percentage. If the whole is zero, Share returns a dash.
+func Share(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
 // FieldID returns the HTML id of a form field. If a page has several forms, a prefix makes the id

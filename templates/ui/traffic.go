@@ -37,3 +37,33 @@ func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c.Summary += "."
 	return c
 }
+
+// PingsTile returns a tile with the number of pings.
+func PingsTile(all, rejected int64) StatTile {
+	note := ""
+	if all > 0 {
+		note = "including " + Plural(rejected, "rejected ping", "rejected pings")
+	}
+	return StatTile{Name: "pings", Label: "Pings", Value: Number(all), Note: note}
+}
+
+// AcceptedTile returns a tile with the share of pings that received a price.
+func AcceptedTile(priced, pings int64) StatTile {
+	note := "no pings"
+	if pings > 0 {
+		note = "of " + Plural(pings, "ping", "pings")
+	}
+	if priced < pings {
+		note += " (the others got no price)"
+	}
+	return StatTile{Name: "accepted", Label: "Priced", Value: Share(priced, pings), Note: note}
+}
+
+// PostsTile returns a tile with the number of posts.
+func PostsTile(all, retries, rejected int64) StatTile {
+	note := ""
+	if all > 0 {
+		note = "including " + Plural(retries, "retry", "retries") + " and " + Plural(rejected, "rejected post", "rejected posts")
+	}
+	return StatTile{Name: "posts", Label: "Posts", Value: Number(all), Note: note}
+}

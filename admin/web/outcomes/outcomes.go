@@ -1,4 +1,5 @@
-package web
+// Package outcomes describes the outcomes of pings and posts: their labels, and how to fix rejected requests.
+package outcomes
 
 import (
 	"cmp"
@@ -12,12 +13,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// rejectionReason contains the label of a rejection reason and instructions for fixing the request. Fix is ""
+// reason contains the label of a rejection reason and instructions for fixing the request. The field fix is ""
 // if the instructions depend on the code of the response.
-type rejectionReason struct{ words, Fix string }
+type reason struct{ words, fix string }
 
-// RejectionReasons maps the codes of rejection reasons to labels and fixes.
-var RejectionReasons = map[string]rejectionReason{
+// reasons maps the codes of rejection reasons to labels and fixes.
+var reasons = map[string]reason{
 	"json": {
 		"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it.",
 	},
@@ -94,12 +95,65 @@ var RejectionReasons = map[string]rejectionReason{
 	},
 }
 
-// RejectionFix returns how to fix a rejected request, or "". The fix depends on the code of the response if
+// accepted maps the outcomes of requests that were not rejected to labels and badges.
+var accepted = map[models.Outcome]struct{ words, kind string }{
+	models.OutcomePriced:            {"priced", "good"},
+	models.OutcomeExcluded:          {"excluded", "idle"},
+	models.OutcomePaused:            {"partner or default account not active", "warn"},
+	models.OutcomeCapped:            {"daily cap reached", "warn"},
+	models.OutcomeDelivered:         {"lead delivered", "good"},
+	models.OutcomeDeliveredUnsigned: {"lead delivered (unsigned)", "warn"},
+	models.OutcomeDeliveredReportOnly: {
+		"lead delivered (unsigned; would be rejected if signatures were required)", "warn",
+	},
+	models.OutcomeReplayed:           {"replayed", "good"},
+	models.OutcomeReplayedUnsigned:   {"replayed (unsigned)", "warn"},
+	models.OutcomeReplayedReportOnly: {"replayed (unsigned; would be rejected if signatures were required)", "warn"},
+}
+
+// RejectionLabel returns the endpoint and reason of a rejection: "Post: quote expired".
+func RejectionLabel(r reporting.RejectionCount) string {
+	return ui.Sentence(r.Endpoint) + ": " + ReasonLabel(r.Reason)
+}
+
+// Label returns the label of an outcome and the kind of its badge. The result rejected reports
+// whether the outcome is a rejection.
+func Label(outcome string) (words, kind string, rejected bool) {
+	if known, ok := accepted[models.Outcome(outcome)]; ok {
+		return known.words, known.kind, false
+	}
+	return ReasonLabel(outcome), "bad", true
+}
+
+// ReasonLabel returns the label of a rejection reason.
+func ReasonLabel(outcome string) string {
+	if known, ok := reasons[outcome]; ok {
+		return known.words
+	}
+	return strings.ReplaceAll(outcome, "_", " ")
+}
+
+// Logged returns the outcomes of requests in the request log as the options of a filter.
+func Logged() (all []ui.Option) {
+	names := slices.Sorted(maps.Keys(reasons))
+	for _, replayed := range []models.Outcome{
+		models.OutcomeReplayed, models.OutcomeReplayedUnsigned, models.OutcomeReplayedReportOnly,
+	} {
+		names = append(names, string(replayed))
+	}
+	for _, name := range names {
+		words, _, _ := Label(name)
+		all = append(all, ui.Option{Value: name, Label: ui.Sentence(words)})
+	}
+	return all
+}
+
+// Fix returns how to fix a rejected request, or "". The fix depends on the code of the response if
 // transactions that have expired or were already delivered have the same outcome, but different causes.
-func RejectionFix(outcome, code string) string {
-	fix := cmp.Or(codeFixes[apperr.PublicCode(code)], RejectionReasons[outcome].Fix)
+func Fix(outcome, code string) string {
+	fix := cmp.Or(codeFixes[apperr.PublicCode(code)], reasons[outcome].fix)
 	if alsoUnsigned(outcome, code) {
-		fix += " " + RejectionReasons[noSignature].Fix
+		fix += " " + reasons[noSignature].fix
 	}
 	return fix
 }
@@ -124,9 +178,9 @@ var codeFixes = map[apperr.PublicCode]string{
 	apperr.TransactionDeliveredUnsigned: "A lead was delivered for this transaction before. Sign the post and send it again to find out which. Ping again only for another lead.",
 }
 
-// PartnerFix is like RejectionFix, but addresses the partner.
+// PartnerFix is like Fix, but addresses the partner.
 func PartnerFix(outcome, code string) string {
-	fix := cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], RejectionFix(outcome, code))
+	fix := cmp.Or(partnerCodeFixes[apperr.PublicCode(code)], partnerFixes[outcome], Fix(outcome, code))
 	if alsoUnsigned(outcome, code) {
 		fix += " Also sign the post if the account requires signatures."
 	}
@@ -156,56 +210,3 @@ var (
 		apperr.TransactionDelivered:        "You had delivered another body for this transaction before, and the response contained the leadId of that lead. Retries must have an identical body. Ping again only for another lead.",
 	}
 )
-
-// outcomes maps the outcomes of requests that were not rejected to labels and badges.
-var outcomes = map[models.Outcome]struct{ words, kind string }{
-	models.OutcomePriced:            {"priced", "good"},
-	models.OutcomeExcluded:          {"excluded", "idle"},
-	models.OutcomePaused:            {"partner or default account not active", "warn"},
-	models.OutcomeCapped:            {"daily cap reached", "warn"},
-	models.OutcomeDelivered:         {"lead delivered", "good"},
-	models.OutcomeDeliveredUnsigned: {"lead delivered (unsigned)", "warn"},
-	models.OutcomeDeliveredReportOnly: {
-		"lead delivered (unsigned; would be rejected if signatures were required)", "warn",
-	},
-	models.OutcomeReplayed:           {"replayed", "good"},
-	models.OutcomeReplayedUnsigned:   {"replayed (unsigned)", "warn"},
-	models.OutcomeReplayedReportOnly: {"replayed (unsigned; would be rejected if signatures were required)", "warn"},
-}
-
-// ReasonLabel returns the label of a rejection reason.
-func ReasonLabel(outcome string) string {
-	if known, ok := RejectionReasons[outcome]; ok {
-		return known.words
-	}
-	return strings.ReplaceAll(outcome, "_", " ")
-}
-
-// OutcomeLabel returns the label of an outcome and the kind of its badge. The result rejected reports
-// whether the outcome is a rejection.
-func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
-	if known, ok := outcomes[models.Outcome(outcome)]; ok {
-		return known.words, known.kind, false
-	}
-	return ReasonLabel(outcome), "bad", true
-}
-
-// LoggedOutcomes returns the outcomes of requests in the request log as the options of a filter.
-func LoggedOutcomes() (all []ui.Option) {
-	names := slices.Sorted(maps.Keys(RejectionReasons))
-	for _, replayed := range []models.Outcome{
-		models.OutcomeReplayed, models.OutcomeReplayedUnsigned, models.OutcomeReplayedReportOnly,
-	} {
-		names = append(names, string(replayed))
-	}
-	for _, name := range names {
-		words, _, _ := OutcomeLabel(name)
-		all = append(all, ui.Option{Value: name, Label: ui.Sentence(words)})
-	}
-	return all
-}
-
-// RejectionLabel returns the endpoint and reason of a rejection: "Post: quote expired".
-func RejectionLabel(r reporting.RejectionCount) string {
-	return ui.Sentence(r.Endpoint) + ": " + ReasonLabel(r.Reason)
-}

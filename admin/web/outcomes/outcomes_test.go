@@ -1,4 +1,4 @@
-package web
+package outcomes
 
 import (
 	"slices"
@@ -24,21 +24,21 @@ func TestRejectionFix(t *testing.T) {
 	causes := map[string]apperr.PublicCode{}
 	for outcome, all := range codes {
 		for _, code := range all {
-			fix := RejectionFix(outcome, string(code))
+			fix := Fix(outcome, string(code))
 			if other, taken := causes[fix]; taken || fix == "" {
 				t.Errorf("%s: got the fix %q, as for %q", code, fix, other)
 			}
 			causes[fix] = code
 		}
 	}
-	for outcome := range RejectionReasons {
-		if _, byCode := codes[outcome]; !byCode && RejectionFix(outcome, "") == "" {
+	for outcome := range reasons {
+		if _, byCode := codes[outcome]; !byCode && Fix(outcome, "") == "" {
 			t.Errorf("%s has no fix", outcome)
 		}
 	}
 	// If the response says that the signature is missing, fixing only the cause that staff see does not help.
 	for _, outcome := range []models.Outcome{models.OutcomeUnknownAccount, models.OutcomeInactive} {
-		for name, fix := range map[string]func(outcome, code string) string{"staff": RejectionFix, "partner": PartnerFix} {
+		for name, fix := range map[string]func(outcome, code string) string{"staff": Fix, "partner": PartnerFix} {
 			cause := fix(string(outcome), "")
 			if got := fix(string(outcome), string(apperr.SignatureMissing)); !strings.HasPrefix(got, cause) ||
 				!strings.Contains(got[len(cause):], "sign") {
@@ -46,7 +46,7 @@ func TestRejectionFix(t *testing.T) {
 			}
 		}
 	}
-	if RejectionFix("not_loaded", string(apperr.ServiceUnavailable)) == "" {
+	if Fix("not_loaded", string(apperr.ServiceUnavailable)) == "" {
 		t.Error("not_loaded has no fix")
 	}
 }
@@ -56,7 +56,7 @@ func TestUnknownPartnerIDIsLabelled(t *testing.T) {
 	const outcome = string(models.OutcomeUnknownAccount)
 	label := ReasonLabel(outcome)
 	option := ui.Option{Value: outcome, Label: ui.Sentence(label)}
-	if label != "unknown partnerId" || !slices.Contains(LoggedOutcomes(), option) {
-		t.Errorf("got the label %q and the filter's options %v", label, LoggedOutcomes())
+	if label != "unknown partnerId" || !slices.Contains(Logged(), option) {
+		t.Errorf("got the label %q and the filter's options %v", label, Logged())
 	}
 }
