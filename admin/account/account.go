@@ -12,7 +12,7 @@ func (h *Handlers) account(k *web.Request) error { return h.showAccount(k, http.
 
 func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) error {
 	ctx, p := k.R.Context(), k.Session.Staff
-	names, err := web.AllPartnerNames(k)
+	names, err := k.AllPartnerNames()
 	if err != nil {
 		return err
 	}

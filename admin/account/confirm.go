@@ -16,14 +16,14 @@ func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error
 		Why:    "You are about to change how you sign in. Confirm your identity to continue.",
 		Code:   len(k.Session.Staff.TOTPSealed) > 0,
 		Error:  mistake,
-		Next:   web.Next(k),
+		Next:   k.Next(),
 	}))
 }
 
 func (h *Handlers) confirm(k *web.Request) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
-			return web.Next(k), h.Staff.By(k.By).Confirm(k.R.Context(), k.Session, k.R.PostForm.Get("proof"))
+			return k.Next(), h.Staff.By(k.By).Confirm(k.R.Context(), k.Session, k.R.PostForm.Get("proof"))
 		},
 		Show: func(r web.Rejected) error { return h.showConfirm(k, r.Status, r.Message()) },
 	})

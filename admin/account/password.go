@@ -14,7 +14,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 	if form.Get("password") != form.Get("again") {
 		mistakes = ui.Errors{{Field: "again", Message: "The passwords do not match. Enter the same password twice."}}
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
 			err := h.Staff.By(k.By).SetPassword(k.R.Context(), k.Session, form.Get("current"), form.Get("password"))

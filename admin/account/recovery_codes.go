@@ -5,12 +5,12 @@ import (
 )
 
 func (h *Handlers) newRecoveryCodes(k *web.Request) error {
-	if err := web.RequireStepUp(k); err != nil {
+	if err := k.RequireStepUp(); err != nil {
 		return err
 	}
 	codes, err := h.Staff.By(k.By).NewRecoveryCodes(k.R.Context(), k.Session.Staff.ID)
 	if err != nil {
 		return err
 	}
-	return web.ShowRecoveryCodes(k, codes)
+	return k.ShowRecoveryCodes(codes)
 }

@@ -12,7 +12,7 @@ import (
 const otherSessions = "/account/sessions/end-others"
 
 func (h *Handlers) revokeOwnSession(k *web.Request) error {
-	session, err := web.PathID(k, "session", id.Session)
+	session, err := k.PathID("session", id.Session)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 			return err
 		}
 	}
-	rows, err := web.AuditRows(k, found.Events)
+	rows, err := k.AuditRows(found.Events)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (h *Handlers) showAudit(k *web.Request, status int, chain *ui.ChainResult) 
 			Filtered: f.Text != "" || web.IsFiltered(q, auditFilters...),
 			Invalid:  len(mistakes) > 0,
 			ClearURL: "/audit",
-			Hidden:   web.HiddenEvents(k),
+			Hidden:   k.HiddenEvents(),
 		},
 		Events: rows,
 		Pager:  web.AuditPager("/audit", q, found),

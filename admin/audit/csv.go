@@ -30,7 +30,7 @@ func (h *Handlers) auditCSV(k *web.Request) error {
 	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
-	return web.SendCSV(k, "audit-log-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
+	return k.SendCSV("audit-log-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
 		w, err := csvcell.NewWriter(to, csvColumns, "event")
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func startOf(d consents.Disclosure) string {
 func facts(k *web.Request, d consents.Disclosure) view.Facts {
 	f := view.Facts{
 		ID:         consents.DisclosureID(d.ID),
-		Partner:    web.PartnerLink(k, d.PartnerID, d.PartnerName),
+		Partner:    k.PartnerLink(d.PartnerID, d.PartnerName),
 		FirstUsed:  d.FirstUsedAt,
 		Standard:   d.Standard,
 		Replaced:   web.TimeOf(d.ReplacedAt),

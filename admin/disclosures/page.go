@@ -16,7 +16,7 @@ const shownLeads = 100
 
 // disclosure returns the text with the id in the URL.
 func (h *Handlers) disclosure(k *web.Request) (d consents.Disclosure, err error) {
-	object, err := web.PathID(k, "id", id.Disclosure)
+	object, err := k.PathID("id", id.Disclosure)
 	if err != nil {
 		return d, err
 	}
@@ -49,7 +49,7 @@ func (h *Handlers) page(k *web.Request) error {
 		if k.MayAt(web.ReadLeads, l.PartnerID) {
 			link.URL = web.LeadURL(l.LeadID)
 		}
-		v.Leads = append(v.Leads, view.Lead{Lead: link, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName)})
+		v.Leads = append(v.Leads, view.Lead{Lead: link, Partner: k.PartnerLink(l.PartnerID, l.PartnerName)})
 	}
 	return k.Show(http.StatusOK, view.Page(v))
 }

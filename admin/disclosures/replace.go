@@ -25,7 +25,7 @@ func (h *Handlers) replacePage(k *web.Request) error {
 		return err
 	}
 	return h.showReplace(k, d, d.Text,
-		web.Rejected{Status: http.StatusOK, Version: d.Version(), StepUp: web.StepUpAgain(k)})
+		web.Rejected{Status: http.StatusOK, Version: d.Version(), StepUp: k.StepUpAgain()})
 }
 
 func (h *Handlers) replace(k *web.Request) error {
@@ -35,17 +35,17 @@ func (h *Handlers) replace(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	replacement := consents.Replacement{
-		Disclosure: d.ID, Version: web.FormRowVersion(k), Text: f.Get("text"), Note: f.Get("note"),
+		Disclosure: d.ID, Version: k.FormRowVersion(), Text: f.Get("text"), Note: f.Get("note"),
 	}
 	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
 	_, err = replacement.Check()
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			err := h.Consents.By(k.By).Replace(k.R.Context(), k.Scope, replacement)
 			if failed := web.Failure(err); failed != nil {
-				return "", web.ShowFailure(k, failed, show)
+				return "", k.ShowFailure(failed, show)
 			}
 			return web.DisclosureURL(d.ID), web.OrNotFound(err)
 		},
@@ -53,7 +53,7 @@ func (h *Handlers) replace(k *web.Request) error {
 			if d, err = h.disclosure(k); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.Conflict(k, "disclosure", consents.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
+			conflict, err = k.Conflict("disclosure", consents.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
 			return d.Version(), conflict, err
 		},
 		Show: show,
@@ -76,7 +76,7 @@ func (h *Handlers) showReplace(k *web.Request, d consents.Disclosure, text strin
 		Current:  d.Text,
 		Text:     text,
 		Note:     k.R.PostForm.Get("note"),
-		Version:  cmp.Or(r.Version, web.FormRowVersion(k)),
+		Version:  cmp.Or(r.Version, k.FormRowVersion()),
 		Conflict: r.Conflict,
 		StepUp:   r.StepUp,
 		Errors:   r.Errors,

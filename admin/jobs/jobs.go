@@ -68,7 +68,7 @@ func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err
 			whose = append(whose, *w.PartnerID)
 		}
 	}
-	names, err := web.NamesOfPartners(k, whose)
+	names, err := k.NamesOfPartners(whose)
 	for _, w := range all {
 		rows = append(rows, h.row(k, w, names))
 	}
@@ -85,7 +85,7 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 		EnqueuedBy: w.EnqueuedBy,
 		EnqueuedAt: w.EnqueuedAt,
 		Ended:      web.TimeOf(w.EndedAt),
-		Status:     web.JobStatus(k, w),
+		Status:     k.JobStatus(w),
 	}
 	if w.PartnerID != nil {
 		row.Partner = names.Of(*w.PartnerID)
@@ -135,7 +135,7 @@ func (h *Handlers) cancel(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if !web.MayStopJob(k, w) {
+	if !k.MayStopJob(w) {
 		k.Route.Needs = web.WritePayouts // the permission that the error page shows
 		return web.ErrForbidden
 	}

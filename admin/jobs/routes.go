@@ -14,7 +14,7 @@ type Handlers struct {
 }
 
 // Routes returns the routes of this package. Users need the permission payouts.export to cancel their
-// own jobs. To cancel other users' jobs, they need further permissions; see [web.MayStopJob].
+// own jobs. To cancel other users' jobs, they need further permissions; see [web.Request.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/jobs", Page: "Background jobs", Needs: web.ReadPayouts, Handle: h.list},

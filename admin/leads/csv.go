@@ -26,7 +26,7 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	if len(mistakes) > 0 { // without a valid partner, the file would contain the leads of all partners
 		return h.showLeads(k, http.StatusUnprocessableEntity, q, query, mistakes)
 	}
-	return web.SendCSV(k, "leads-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
+	return k.SendCSV("leads-"+k.Now.UTC().Format("20060102-1504"), func(to io.Writer) error {
 		priced := func(partner uuid.UUID) bool { return mayReadPrice(k, partner) }
 		return h.Leads.CSV(k.R.Context(), k.Scope, query, priced, to, func() error {
 			return h.Audit.LogDone(k.R.Context(), k.By, audit.Event{

@@ -22,7 +22,7 @@ func (h *Handlers) erasePage(k *web.Request) error {
 	if h.Erasures.CheckErase() != nil {
 		return k.Redirect(web.NewErasureURL(lead))
 	}
-	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: web.StepUpAgain(k)})
+	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: k.StepUpAgain()})
 }
 
 func (h *Handlers) erase(k *web.Request) error {
@@ -34,13 +34,13 @@ func (h *Handlers) erase(k *web.Request) error {
 	asked := erasure.NewErasure{Lead: lead, Reason: models.ErasureReason(f.Get("reason")), Note: f.Get("note")}
 	show := func(r web.Rejected) error { return h.showErase(k, r.Status, lead, r) }
 	_, err = asked.Check()
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			_, err := h.Erasures.By(k.By).Erase(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
-				return "", web.ShowFailure(k, failed, show)
+				return "", k.ShowFailure(failed, show)
 			}
 			return web.LeadURL(lead), err
 		},
@@ -51,7 +51,7 @@ func (h *Handlers) erase(k *web.Request) error {
 // erasable returns the id of the lead in the path. It returns a NotFound error if the lead does not exist,
 // if the user may not do this with the lead, or if all of its personal data was erased.
 func (h *Handlers) erasable(k *web.Request) (uuid.UUID, error) {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return lead, err
 	}

@@ -24,7 +24,7 @@ type evidenceRequest struct {
 }
 
 func (h *Handlers) evidenceRequest(k *web.Request) (r evidenceRequest, err error) {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return r, err
 	}
@@ -57,7 +57,7 @@ func (h *Handlers) evidence(k *web.Request) error {
 		return web.ErrForbidden
 	}
 	show := func(rejected web.Rejected) error { return h.showEvidence(k, rejected.Status, r, rejected) }
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpWhen(contact),
 		Do: func() (string, error) {
 			content, err := h.Evidence.By(k.By).Create(k.R.Context(), k.Scope, evidence.Request{
@@ -65,12 +65,12 @@ func (h *Handlers) evidence(k *web.Request) error {
 				Events: k.EventReader(),
 			})
 			if failed := web.Failure(err); failed != nil {
-				return "", web.ShowFailure(k, failed, show)
+				return "", k.ShowFailure(failed, show)
 			}
 			if err != nil {
 				return "", web.OrNotFound(err)
 			}
-			return "", web.SendZIP(k, "evidence-"+id.Format(id.Lead, r.lead.ID), func(to io.Writer) error {
+			return "", k.SendZIP("evidence-"+id.Format(id.Lead, r.lead.ID), func(to io.Writer) error {
 				_, err := to.Write(content)
 				return err
 			})

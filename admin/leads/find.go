@@ -34,7 +34,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 		if web.IsContact(text) {
 			entered = ""
 		}
-		return web.Reject(k, err, web.Form{
+		return k.Reject(err, web.Form{
 			FieldOf: func(*apperr.Error) string { return "q" },
 			Show: func(r web.Rejected) error {
 				return k.Show(r.Status, view.Find(view.FindView{

@@ -31,12 +31,12 @@ func (h *Handlers) hold(k *web.Request) error {
 	asked := erasure.NewHold{Lead: l.ID, Person: f.Get("person") == "yes", Reason: f.Get("reason")}
 	show := func(r web.Rejected) error { return h.showHold(k, r.Status, l, r) }
 	_, err = asked.Check()
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		Do: func() (string, error) {
 			_, err := h.Erasures.By(k.By).PlaceHold(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
-				return "", web.ShowFailure(k, failed, show)
+				return "", k.ShowFailure(failed, show)
 			}
 			return web.LeadURL(l.ID), err
 		},
@@ -47,7 +47,7 @@ func (h *Handlers) hold(k *web.Request) error {
 // holdable returns the lead in the path. It returns a NotFound error if the lead does not exist, if the
 // user may not do this with the lead, or if the lead cannot be put under a legal hold.
 func (h *Handlers) holdable(k *web.Request) (l leads.Details, err error) {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return l, err
 	}
@@ -92,7 +92,7 @@ func (h *Handlers) releasePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showRelease(k, http.StatusOK, hold, web.Rejected{StepUp: web.StepUp(k)})
+	return h.showRelease(k, http.StatusOK, hold, web.Rejected{StepUp: k.StepUp()})
 }
 
 func (h *Handlers) release(k *web.Request) error {
@@ -100,7 +100,7 @@ func (h *Handlers) release(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.LeadURL(hold.LeadID), h.Erasures.By(k.By).ReleaseHold(k.R.Context(), k.Scope, hold.ID)
@@ -112,7 +112,7 @@ func (h *Handlers) release(k *web.Request) error {
 // activeHold returns the legal hold that the request selects. It must have been placed on the lead in the
 // path.
 func (h *Handlers) activeHold(k *web.Request) (hold models.LegalHold, err error) {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return hold, err
 	}

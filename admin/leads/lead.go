@@ -22,7 +22,7 @@ import (
 )
 
 func (h *Handlers) leadPage(k *web.Request) error {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		ShowPrice:     mayReadPrice(k, l.PartnerID),
 		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
 		Received:      l.ReceivedAt,
-		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
+		Partner:       k.PartnerLink(l.PartnerID, l.PartnerName),
 		Account:       l.Identifier,
 		Reference:     k.Erasable(l.PartnerReference),
 		SubID:         k.Erasable(l.SubID),

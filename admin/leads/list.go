@@ -134,7 +134,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		mistakes = append(mistakes, *unknown)
 	}
 	if text := strings.TrimSpace(q.Get("partner")); text != "" {
-		p, problem, err := web.FindPartner(k, k.Scope, "partner", text)
+		p, problem, err := k.FindPartner(k.Scope, "partner", text)
 		if err != nil {
 			return query, nil, err
 		}
@@ -144,7 +144,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		query.Partner = p.ID
 	}
 	if text := strings.TrimSpace(q.Get("account")); text != "" {
-		account, problem, err := web.FindAccount(k, k.Scope, query.Partner, "account", text)
+		account, problem, err := k.FindAccount(k.Scope, query.Partner, "account", text)
 		if err != nil {
 			return query, nil, err
 		}
@@ -187,7 +187,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			ID:       id.Format(id.Lead, l.ID),
 			URL:      web.LeadURL(l.ID),
 			Received: l.ReceivedAt,
-			Partner:  web.PartnerLink(k, l.PartnerID, l.PartnerName),
+			Partner:  k.PartnerLink(l.PartnerID, l.PartnerName),
 			Account:  l.Identifier,
 			Industry: l.Industry,
 			Country:  l.Country,

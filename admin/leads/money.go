@@ -38,12 +38,12 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		row := view.Entry{
 			At:       e.OccurredAt,
 			Kind:     ui.Sentence(string(e.Kind)),
-			Note:     web.EntryNote(k, e),
+			Note:     k.EntryNote(e),
 			Amount:   e.Amount(),
 			RunState: string(e.RunState),
 		}
 		if e.Run != uuid.Nil {
-			row.Run = web.RunLink(k, e)
+			row.Run = k.RunLink(e)
 		}
 		m.Entries = append(m.Entries, row)
 		if e.Kind == models.EntryAccrual && e.RunState == models.RunPaid {
@@ -76,7 +76,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 			Event:  "paid",
 			What:   "Paid",
 			Detail: "Bank reference " + p.Note,
-			More:   web.RunLink(k, p),
+			More:   k.RunLink(p),
 		})
 		slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
 	}

@@ -73,12 +73,12 @@ func (h *Handlers) quotePage(k *web.Request) error {
 		}
 		if p, found := sellers[q.Partner]; found { // the lead's partner may be another one
 			quoted.QuotedPartner, quoted.QuotedFor = &p.ID, p.Name
-			v.Partner = web.PartnerLink(k, p.ID, p.Name)
+			v.Partner = k.PartnerLink(p.ID, p.Name)
 		}
 	}
 	if l.ID != uuid.Nil {
 		v.Lead = ui.Link{Label: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID)}
-		v.Partner, v.Account = web.PartnerLink(k, l.PartnerID, l.PartnerName), l.Identifier
+		v.Partner, v.Account = k.PartnerLink(l.PartnerID, l.PartnerName), l.Identifier
 		if quoted.State = l.State; l.State == models.LeadErased {
 			v.TransactionID, v.Reference, v.SubID, quoted.QuotedPostcode = "", "", "", ""
 		}

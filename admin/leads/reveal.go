@@ -26,7 +26,7 @@ func (h *Handlers) revealPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showReveal(k, http.StatusOK, lead, k.R.URL.Query().Get("field"), web.Rejected{StepUp: web.StepUpAgain(k)})
+	return h.showReveal(k, http.StatusOK, lead, k.R.URL.Query().Get("field"), web.Rejected{StepUp: k.StepUpAgain()})
 }
 
 // reveal responds with one field of the contact record. It does not redirect, so that the value is never
@@ -42,13 +42,13 @@ func (h *Handlers) reveal(k *web.Request) error {
 	}
 	show := func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) }
 	_, err = asked.Check()
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			value, err := h.Reveals.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
 			if failed := web.Failure(err); failed != nil {
-				return "", web.ShowFailure(k, failed, show)
+				return "", k.ShowFailure(failed, show)
 			}
 			if err != nil {
 				return "", err
@@ -78,7 +78,7 @@ func mistakes(err error) ui.Errors {
 // notErased returns the lead id in the URL. It returns web.ErrNotFound if the lead does not exist, is
 // outside the user's scope, or has been erased.
 func (h *Handlers) notErased(k *web.Request) (uuid.UUID, error) {
-	lead, err := web.PathID(k, "id", id.Lead)
+	lead, err := k.PathID("id", id.Lead)
 	if err != nil {
 		return lead, err
 	}

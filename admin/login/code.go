@@ -9,31 +9,31 @@ import (
 )
 
 func (h *Handlers) codePage(k *web.Request) error {
-	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: web.Next(k)}))
+	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: k.Next()}))
 }
 
 func (h *Handlers) code(k *web.Request) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			token, err := h.Staff.By(k.By).VerifyCode(k.R.Context(), k.Session, k.R.PostForm.Get("code"))
 			if err == nil {
-				web.SetSessionCookie(k, token)
+				k.SetSessionCookie(token)
 			}
-			return web.Next(k), err
+			return k.Next(), err
 		},
 		Show: func(r web.Rejected) error {
 			if apperr.As(r.Err).Reason == "again" {
-				web.SetSessionCookie(k, "")
+				k.SetSessionCookie("")
 				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{
 					Shell: k.Shell("Sign in"),
 					Error: "You entered five wrong codes. Sign in again.",
-					Next:  web.Next(k),
+					Next:  k.Next(),
 				}))
 			}
 			return k.Show(r.Status, view.LoginCode(view.LoginCodeView{
 				Shell: k.Shell("Second factor"),
 				Error: r.Message(),
-				Next:  web.Next(k),
+				Next:  k.Next(),
 			}))
 		},
 	})

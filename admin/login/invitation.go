@@ -34,7 +34,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 	if form.Get("password") != form.Get("again") {
 		mistakes = ui.Errors{{Field: "again", Message: "The passwords do not match. Enter the same password twice."}}
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
 			if _, err := h.Staff.By(k.By).Accept(k.R.Context(), token, form.Get("password")); err != nil {

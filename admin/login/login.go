@@ -12,9 +12,9 @@ import (
 
 func (h *Handlers) loginPage(k *web.Request) error {
 	if k.SignedIn() {
-		return k.Redirect(web.Next(k))
+		return k.Redirect(k.Next())
 	}
-	if next, err := url.Parse(web.Next(k)); err == nil {
+	if next, err := url.Parse(k.Next()); err == nil {
 		switch next.Query().Get("restore") {
 		case web.RestoreForm:
 			k.Notices = append(k.Notices, web.Notice{
@@ -30,12 +30,12 @@ func (h *Handlers) loginPage(k *web.Request) error {
 			})
 		}
 	}
-	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
+	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: k.Next()}))
 }
 
 func (h *Handlers) login(k *web.Request) error {
 	form := k.R.PostForm
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			token, session, err := h.Staff.By(k.By).Login(k.R.Context(), staff.LoginAttempt{
 				Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(),
@@ -49,26 +49,26 @@ func (h *Handlers) login(k *web.Request) error {
 					return "", err
 				}
 			}
-			web.SetSessionCookie(k, token)
+			k.SetSessionCookie(token)
 			k.Session = session
 			if session.Stage == models.StageOpen {
-				return web.Next(k), nil
+				return k.Next(), nil
 			}
-			return web.StepAfter(session.Stage) + "?next=" + web.Escape(web.Next(k)), nil
+			return web.StepAfter(session.Stage) + "?next=" + web.Escape(k.Next()), nil
 		},
 		Show: func(r web.Rejected) error {
 			return k.Show(r.Status, view.Login(view.LoginView{
 				Shell: k.Shell("Sign in"),
 				Email: web.Short(form.Get("email")),
 				Error: r.Message(),
-				Next:  web.Next(k),
+				Next:  k.Next(),
 			}))
 		},
 	})
 }
 
 func (h *Handlers) logout(k *web.Request) error {
-	web.SetSessionCookie(k, "")
+	k.SetSessionCookie("")
 	if err := h.Staff.By(k.By).Logout(k.R.Context(), k.Session); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // enrolPage shows the setup key of a new second factor. Users open this page during sign-in or from the
 // account page.
 func (h *Handlers) enrolPage(k *web.Request) error {
-	if err := web.RequireStepUp(k); err != nil {
+	if err := k.RequireStepUp(); err != nil {
 		return err
 	}
 	return h.showEnrol(k, http.StatusOK, nil)
@@ -51,19 +51,19 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 }
 
 func (h *Handlers) enrol(k *web.Request) error {
-	if err := web.RequireStepUp(k); err != nil {
+	if err := k.RequireStepUp(); err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			token, codes, err := h.Staff.By(k.By).FinishSecondFactor(k.R.Context(), k.Session, k.R.PostForm.Get("code"))
 			if err != nil {
 				return "", err
 			}
 			if token != "" {
-				web.SetSessionCookie(k, token)
+				k.SetSessionCookie(token)
 			}
-			return "", web.ShowRecoveryCodes(k, codes)
+			return "", k.ShowRecoveryCodes(codes)
 		},
 		FieldOf: web.Field("code"),
 		Show:    func(r web.Rejected) error { return h.showEnrol(k, r.Status, r.Errors) },

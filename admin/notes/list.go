@@ -48,7 +48,7 @@ func rows(k *web.Request, all []notes.Note) (shown []view.Row) {
 	for _, n := range all {
 		row := view.Row{
 			At: n.At, Kind: kindLabels[n.Kind], Reference: reference(n), Note: noteText(k, n), By: n.CreatedBy,
-			Partner: web.PartnerLink(k, n.PartnerID, n.PartnerName), Redacted: web.TimeOf(n.RedactedAt), RedactedBy: n.RedactedBy,
+			Partner: k.PartnerLink(n.PartnerID, n.PartnerName), Redacted: web.TimeOf(n.RedactedAt), RedactedBy: n.RedactedBy,
 		}
 		if n.LeadID != nil {
 			row.Lead.Label = id.Format(id.Lead, *n.LeadID)
@@ -88,7 +88,7 @@ func reference(n notes.Note) string {
 
 func noteText(k *web.Request, n notes.Note) string {
 	if n.Kind == notes.ReturnNote { // it starts with the code of the reason
-		return web.EntryNote(k, payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: models.EntryReturn, Note: n.Note}})
+		return k.EntryNote(payouts.Entry{LedgerEntry: models.LedgerEntry{Kind: models.EntryReturn, Note: n.Note}})
 	}
 	return k.Erasable(n.Note)
 }
@@ -106,7 +106,7 @@ func (h *Handlers) redactPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showRedact(k, http.StatusOK, n, web.Rejected{StepUp: web.StepUp(k)})
+	return h.showRedact(k, http.StatusOK, n, web.Rejected{StepUp: k.StepUp()})
 }
 
 func (h *Handlers) redact(k *web.Request) error {
@@ -114,7 +114,7 @@ func (h *Handlers) redact(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return allNotes.URL, h.Notes.By(k.By).Redact(k.R.Context(), k.Scope, n.ID)

@@ -19,7 +19,7 @@ import (
 )
 
 func (h *Handlers) overview(k *web.Request) error {
-	r, within, period := web.SelectedRange(k, "/?")
+	r, within, period := k.SelectedRange("/?")
 	v := view.View{Shell: k.Shell("Overview"), Period: period}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, within)
 	var before *reporting.Totals

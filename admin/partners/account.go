@@ -45,7 +45,7 @@ func (h *Handlers) showAccountForm(
 	if err != nil {
 		return err
 	}
-	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
+	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, k.StepUp()
 	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Save account"
 	return k.Show(status, view.AccountForm(v))
@@ -92,19 +92,19 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		c.is = c.was // the form shows the errors first
 	}
 	url := web.PartnerURL(p.ID) + "/accounts/" + id.Format(id.Account, a.ID)
-	return web.Submit(k, confirmMode(k, web.Form{
+	return k.Submit(confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			if len(c.facts) == 0 { // also if it is submitted again
 				return web.Unchanged(web.PartnerURL(p.ID)), nil
 			}
-			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
+			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormRowVersion(), change)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if a, err = h.accountOf(k, p); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.Conflict(k, "account", id.Format(id.Account, a.ID), a.UpdatedAt)
+			conflict, err = k.Conflict("account", id.Format(id.Account, a.ID), a.UpdatedAt)
 			return a.RowVersion, conflict, err
 		},
 		Show: func(r web.Rejected) error {

@@ -70,7 +70,7 @@ func (h *Handlers) createAccount(k *web.Request) error {
 		Signing:    signing,
 		Sandbox:    f.Get("sandbox") == "yes",
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpWhen(acceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			_, err := h.partners(k).CreateAccount(k.R.Context(), k.Scope, p, n)

@@ -16,10 +16,10 @@ func (h *Handlers) approve(k *web.Request) error {
 }
 
 func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			url := web.PartnerURL(p.ID)
-			err := h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), to)
+			err := h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, k.FormRowVersion(), to)
 			return h.returnPath(k, url, url), err
 		},
 		Show: func(r web.Rejected) error {

@@ -25,9 +25,9 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	v.State.Hidden = web.HiddenEvents(k)
+	v.State.Hidden = k.HiddenEvents()
 	v.Pager = web.AuditPager(head.URL, q, found)
-	if v.Events, err = web.AuditRows(k, found.Events); err != nil {
+	if v.Events, err = k.AuditRows(found.Events); err != nil {
 		return err
 	}
 	return k.Show(http.StatusOK, view.PartnerAudit(v))

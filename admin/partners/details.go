@@ -57,11 +57,11 @@ func (h *Handlers) setDetails(k *web.Request) error {
 		return err
 	}
 	d := readDetails(k.R.PostForm)
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=details",
-				h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), d)
+				h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, k.FormRowVersion(), d)
 		},
 		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {

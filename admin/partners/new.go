@@ -26,7 +26,7 @@ func (h *Handlers) showPartnerNew(k *web.Request, status int, v view.PartnerNewV
 
 func (h *Handlers) createPartner(k *web.Request) error {
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpWhen(acceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{

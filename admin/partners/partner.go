@@ -9,7 +9,7 @@ import (
 )
 
 func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
-	if _, err := web.PathID(k, "id", id.Partner); err != nil {
+	if _, err := k.PathID("id", id.Partner); err != nil {
 		return models.Partner{}, err
 	}
 	p, err := h.Partners.Find(k.R.Context(), k.Scope, k.R.PathValue("id"))
@@ -22,7 +22,7 @@ func (h *Handlers) reloadPartner(k *web.Request, p *models.Partner) func() (int,
 		if *p, err = h.partner(k); err != nil {
 			return 0, nil, err
 		}
-		conflict, err = web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+		conflict, err = k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
 		return p.RowVersion, conflict, err
 	}
 }

@@ -63,7 +63,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: proof,
 		Do: func() (string, error) {
 			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // an invalid id becomes uuid.Nil, which matches no proposal
@@ -71,7 +71,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 		},
 		Show: func(r web.Rejected) error {
 			if f := apperr.As(r.Err); f != nil && f.Code == apperr.Forbidden {
-				web.AuditRejection(k, f)
+				k.AuditRejection(f)
 			}
 			own, err := h.Partners.Pricing(k.R.Context(), p)
 			if err != nil {

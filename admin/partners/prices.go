@@ -56,7 +56,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		Exclusions: f.Exclusions,
 		Changed:    own.ChangedAt,
 		Version:    f.Version,
-		StepUp:     web.StepUp(k),
+		StepUp:     k.StepUp(),
 		Conflict:   f.Conflict,
 		Errors:     f.Errors,
 	}
@@ -123,7 +123,7 @@ func (h *Handlers) priceHistory(k *web.Request, p models.Partner, v *view.Partne
 	if err != nil {
 		return err
 	}
-	if v.History, err = web.AuditRows(k, found.Events); err != nil {
+	if v.History, err = k.AuditRows(found.Events); err != nil {
 		return err
 	}
 	if found.Older && k.MayAt(web.ReadAudit, p.ID) {
@@ -178,10 +178,10 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	form := k.R.PostForm
 	var f pricesForm
 	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetPricing(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), f.PriceForm,
+			err := h.partners(k).SetPricing(k.R.Context(), k.Scope, p.ID, k.FormRowVersion(), f.PriceForm,
 				h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err
 		},
@@ -189,7 +189,7 @@ func (h *Handlers) setPrices(k *web.Request) error {
 			if own, err = h.Partners.Pricing(k.R.Context(), p); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.ConflictOf(k, audit.Filter{
+			conflict, err = k.ConflictOf(audit.Filter{
 				Kind:   "partner",
 				Object: id.Format(id.Partner, p.ID),
 				Action: "partner.prices",

@@ -34,7 +34,7 @@ func (h *Handlers) requestPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	requestID, err := web.PathID(k, "request", id.Request)
+	requestID, err := k.PathID("request", id.Request)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (h *Handlers) requestHead(k *web.Request) (head view.PartnerHead, partner u
 	if k.R.PathValue("id") == "" {
 		return view.PartnerHead{Shell: k.Shell("Request", allPartners)}, uuid.Nil, nil
 	}
-	if partner, err = web.PathID(k, "id", id.Partner); err != nil {
+	if partner, err = k.PathID("id", id.Partner); err != nil {
 		return head, partner, err
 	}
 	found, err := h.Partners.ByIDs(k.R.Context(), k.Scope, []uuid.UUID{partner})

@@ -93,7 +93,7 @@ func (n requestNames) partner(k *web.Request, partner uuid.UUID) ui.Link {
 	if !known {
 		return ui.Link{}
 	}
-	return web.PartnerLink(k, partner, cmp.Or(p.Name, p.Slug))
+	return k.PartnerLink(partner, cmp.Or(p.Name, p.Slug))
 }
 
 // secretName returns text such as “live” (…9f3K).

@@ -36,7 +36,7 @@ func (h *Handlers) showExpire(
 		Label:    s.Label,
 		EndTimes: h.overlapOptions(k, when),
 		Last:     last,
-		StepUp:   web.StepUp(k),
+		StepUp:   k.StepUp(),
 		Errors:   mistakes,
 	}
 	if s.ExpiresAt != nil {
@@ -56,7 +56,7 @@ func (h *Handlers) expireSecret(k *web.Request) error {
 	if !known {
 		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

@@ -27,7 +27,7 @@ func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (vi
 		Return:   h.returnPath(k, head.URL, ""),
 		Rotate:   rotate,
 		Overlaps: h.overlapOptions(k, "24h"),
-		StepUp:   web.StepUp(k),
+		StepUp:   k.StepUp(),
 	}, err
 }
 
@@ -85,7 +85,7 @@ func (h *Handlers) submitSecret(
 	if _, known := overlapOf(k.R.PostForm.Get("overlap")); rotate && !known {
 		mistakes = append(mistakes, errOverlapChoice)
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

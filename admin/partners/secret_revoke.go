@@ -53,7 +53,7 @@ func (h *Handlers) revokeView(
 			{Name: "Accepted posts (24 h)", Value: ui.Number(posts)},
 		},
 		TypeName: p.Slug,
-		StepUp:   web.StepUp(k),
+		StepUp:   k.StepUp(),
 		Name:     web.Short(k.R.PostForm.Get("name")),
 		Errors:   mistakes,
 	}
@@ -86,8 +86,8 @@ func (h *Handlers) revokeSecret(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
-		Errors: web.CheckTypedName(k, p.Slug),
+	return k.Submit(web.Form{
+		Errors: k.CheckTypedName(p.Slug),
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), k.Scope, p, s.ID)

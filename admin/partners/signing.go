@@ -43,7 +43,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		Mode:     h.modeLabel(k, p.SigningMode),
 		Shared:   f.shared,
 		Version:  f.Version,
-		StepUp:   web.StepUp(k),
+		StepUp:   k.StepUp(),
 		Conflict: f.Conflict,
 		Errors:   f.Errors,
 	}
@@ -255,13 +255,13 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	}
 	change.facts = append(change.facts, changed("Shared base URL", onOff(p.SharedBaseURL), onOff(f.shared))...)
 	url := web.PartnerURL(p.ID)
-	return web.Submit(k, confirmMode(k, web.Form{
+	return k.Submit(confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			if p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared { // also if it is submitted again
 				return web.Unchanged(url + "?tab=signing"), nil
 			}
-			return url + "?tab=signing", h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
+			return url + "?tab=signing", h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormRowVersion(),
 				models.SigningMode(f.mode), f.shared)
 		},
 		Reload: h.reloadPartner(k, &p),

@@ -75,8 +75,8 @@ func (h *Handlers) suspend(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if mistake := web.CheckTypedName(k, p.Slug); len(mistake) > 0 {
-		return h.showSuspend(k, http.StatusUnprocessableEntity, p, web.FormRowVersion(k), mistake)
+	if mistake := k.CheckTypedName(p.Slug); len(mistake) > 0 {
+		return h.showSuspend(k, http.StatusUnprocessableEntity, p, k.FormRowVersion(), mistake)
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
 }

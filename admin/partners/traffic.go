@@ -18,7 +18,7 @@ import (
 )
 
 func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
-	r, within, period := web.SelectedRange(k, web.PartnerURL(p.ID)+"?tab=traffic&")
+	r, within, period := k.SelectedRange(web.PartnerURL(p.ID) + "?tab=traffic&")
 	head, err := h.head(k, p, "traffic")
 	if err != nil {
 		return err

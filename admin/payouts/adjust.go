@@ -35,7 +35,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 		Lead:         web.Short(f.Get("lead")),
 		Why:          f.Get("why"),
 		Cancel:       "/payouts",
-		StepUp:       web.StepUp(k),
+		StepUp:       k.StepUp(),
 		Errors:       mistakes,
 	}
 	if _, err := id.Parse(id.Adjustment, v.AdjustmentID); err != nil {
@@ -44,7 +44,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	if strings.TrimSpace(v.Partner) == "" {
 		return k.Show(status, view.Adjust(v))
 	}
-	p, problem, err := web.FindPartner(k, k.Scope, "partner", v.Partner)
+	p, problem, err := k.FindPartner(k.Scope, "partner", v.Partner)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (h *Handlers) mainCurrency(k *web.Request, partner uuid.UUID) (code string,
 func (h *Handlers) adjust(k *web.Request) error {
 	f := k.R.PostForm
 	a, mistakes := readAdjustment(f)
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

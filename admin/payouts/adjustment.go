@@ -14,7 +14,7 @@ import (
 )
 
 func (h *Handlers) adjustment(k *web.Request) (a payouts.Adjustment, err error) {
-	object, err := web.PathID(k, "id", id.Adjustment)
+	object, err := k.PathID("id", id.Adjustment)
 	if err != nil {
 		return a, err
 	}
@@ -41,12 +41,12 @@ func (h *Handlers) showAdjustment(k *web.Request, status int, a payouts.Adjustme
 		Answer:    k.Erasable(a.DecisionNote),
 		LedgerURL: "/payouts?kind=adjustment&account=" + id.Format(id.Account, a.AccountID),
 		CanDecide: k.MayAt(web.ApprovePayouts, a.PartnerID),
-		StepUp:    web.StepUp(k),
+		StepUp:    k.StepUp(),
 		Errors:    mistakes,
 	}
 	if a.State == models.AdjustmentOpen {
 		var err error
-		if v.Approvers, err = web.OtherUsers(k, web.ApprovePayouts, a.PartnerID, a.RequesterID); err != nil {
+		if v.Approvers, err = k.OtherUsers(web.ApprovePayouts, a.PartnerID, a.RequesterID); err != nil {
 			return err
 		}
 		if err := payouts.CheckApproveAdjustment(a.Adjustment, k.By); err != nil {
@@ -76,7 +76,7 @@ func (h *Handlers) decideAdjustment(k *web.Request, decide func(payouts.Adjustme
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do:     func() (string, error) { return adjustmentURL(a.ID), decide(a) },
 		Show: func(r web.Rejected) error {

@@ -66,7 +66,7 @@ func (h *Handlers) adjustmentRow(k *web.Request, a payouts.Adjustment) view.Adju
 	return view.AdjustmentRow{
 		ID:          ui.Link{Label: payouts.AdjustmentID(a.ID), URL: adjustmentURL(a.ID)},
 		State:       string(a.State),
-		Partner:     web.PartnerLink(k, a.PartnerID, a.PartnerName),
+		Partner:     k.PartnerLink(a.PartnerID, a.PartnerName),
 		Identifier:  a.Identifier,
 		Lead:        h.leadLink(k, a.LeadID, a.PartnerID),
 		Amount:      money.AmountOf(a.AmountMinor, a.Currency),

@@ -29,7 +29,7 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 
 // requestedExport returns the export with the id in the URL, if the user requested it.
 func (h *Handlers) requestedExport(k *web.Request) (e models.Export, err error) {
-	export, err := web.PathID(k, "id", id.Export)
+	export, err := k.PathID("id", id.Export)
 	if err != nil {
 		return e, err
 	}
@@ -74,7 +74,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		Until:   e.CreatedAt.Add(h.Payouts.Policy().ExportRetention),
 	}
 	if found {
-		v.Work = web.JobStatus(k, work)
+		v.Work = k.JobStatus(work)
 	}
 	if h.Payouts.ExportAvailable(e) {
 		v.File = ui.Download{

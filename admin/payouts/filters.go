@@ -21,7 +21,7 @@ func (h *Handlers) partnerNamed(k *web.Request, q url.Values) (models.Partner, e
 	if text == "" {
 		return models.Partner{}, nil
 	}
-	p, problem, err := web.FindPartner(k, k.Scope, "partner", text)
+	p, problem, err := k.FindPartner(k.Scope, "partner", text)
 	if problem != nil {
 		k.Notices = append(k.Notices, *problem)
 		return models.Partner{ID: uuid.Max}, nil

@@ -71,7 +71,7 @@ func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (
 	if text == "" || p.ID == uuid.Max {
 		return uuid.Nil, nil
 	}
-	a, problem, err := web.FindAccount(k, k.Scope, p.ID, "account", text)
+	a, problem, err := k.FindAccount(k.Scope, p.ID, "account", text)
 	if problem != nil {
 		k.Notices = append(k.Notices, *problem)
 		return uuid.Max, nil
@@ -178,9 +178,9 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		Number:     e.ID,
 		At:         e.OccurredAt,
 		Kind:       ui.Sentence(string(e.Kind)),
-		Note:       web.EntryNote(k, e),
+		Note:       k.EntryNote(e),
 		By:         e.CreatedBy,
-		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
+		Partner:    k.PartnerLink(e.PartnerID, e.PartnerName),
 		Identifier: e.Identifier,
 		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),
 		RunState:   string(e.RunState),
@@ -192,7 +192,7 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label
 	}
 	if e.Run != uuid.Nil {
-		row.Run = web.RunLink(k, e)
+		row.Run = k.RunLink(e)
 	}
 	return row
 }

@@ -73,7 +73,7 @@ func (h *Handlers) streamEntries(
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
-	return web.SendCSV(k, name, func(to io.Writer) error {
+	return k.SendCSV(name, func(to io.Writer) error {
 		_, err := write(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.LogDone(k.R.Context(), k.By, e) })
 		return err
 	})
@@ -84,5 +84,5 @@ func (h *Handlers) sendAuditedCSV(k *web.Request, name string, e audit.Event, wr
 	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
-	return web.SendCSV(k, name, write)
+	return k.SendCSV(name, write)
 }

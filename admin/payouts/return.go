@@ -18,7 +18,7 @@ import (
 )
 
 func (h *Handlers) requestedReturn(k *web.Request) (r models.Return, err error) {
-	object, err := web.PathID(k, "id", id.Return)
+	object, err := k.PathID("id", id.Return)
 	if err != nil {
 		return r, err
 	}
@@ -56,7 +56,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		DecidedAt:   web.TimeOf(r.DecidedAt),
 		Answer:      k.Erasable(r.DecisionNote),
 		CanDecide:   k.MayAt(web.ApprovePayouts, r.PartnerID),
-		StepUp:      web.StepUp(k),
+		StepUp:      k.StepUp(),
 		Errors:      mistakes,
 	}
 	if r.State == models.ReturnOpen && v.CanDecide {
@@ -80,7 +80,7 @@ func (h *Handlers) acceptBlocked(k *web.Request, r models.Return) (reason, accep
 	if f == nil || f.Code != apperr.Forbidden {
 		return "", "", err
 	}
-	acceptors, err = web.OtherUsers(k, web.ApprovePayouts, r.PartnerID, k.By.Staff)
+	acceptors, err = k.OtherUsers(web.ApprovePayouts, r.PartnerID, k.By.Staff)
 	return f.Message, acceptors, err
 }
 

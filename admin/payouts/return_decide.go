@@ -24,7 +24,7 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))

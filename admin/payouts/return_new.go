@@ -78,7 +78,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 		f.Set("lead", "")
 		mistakes = ui.Errors{{Field: "lead", Message: notALead}}
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
 			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")),

@@ -40,7 +40,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	for _, r := range all {
 		sellers = append(sellers, r.PartnerID)
 	}
-	names, err := web.NamesOfPartners(k, sellers)
+	names, err := k.NamesOfPartners(sellers)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
-	object, err := web.PathID(k, "id", id.Payout)
+	object, err := k.PathID("id", id.Payout)
 	if err != nil {
 		return r, err
 	}
@@ -80,7 +80,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		Actions:         runActions(r),
 		EntriesURL:      "/payouts?run=" + name,
 		Version:         r.RowVersion,
-		StepUp:          web.StepUp(k),
+		StepUp:          k.StepUp(),
 		Errors:          mistakes,
 		ApprovalBlocked: approvalBlocked(k, r),
 		CanPay:          k.MayForAllPartners(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
@@ -97,7 +97,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	if r.State == models.RunPreparing {
 		work, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 		if found {
-			v.Work = web.JobStatus(k, work)
+			v.Work = k.JobStatus(work)
 		}
 		return v, err
 	}
@@ -197,7 +197,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 // runConflict describes the last change to a run. If the user made that change with the same action, the
 // field Already of the result is true. This happens, for example, if a form is submitted twice.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
-	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
+	last, err := k.LastChange(audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
 	if last.StaffID != nil && *last.StaffID == k.Session.Staff.ID {
 		conflict.Actor, conflict.Already = "You", last.Action == action
@@ -208,7 +208,7 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 // runRejected shows the current run with the reason why the action was rejected. If another change was
 // made after the form was opened, it shows that change instead.
 func (h *Handlers) runRejected(k *web.Request, action string, rejected error) error {
-	return web.Reject(k, rejected, web.Form{Show: func(r web.Rejected) error {
+	return k.Reject(rejected, web.Form{Show: func(r web.Rejected) error {
 		run, err := h.run(k)
 		if err != nil {
 			return err

@@ -9,10 +9,10 @@ func (h *Handlers) approveRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k))
+			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, k.FormRowVersion())
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {

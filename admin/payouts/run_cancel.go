@@ -33,7 +33,7 @@ func (h *Handlers) showCancelRun(
 		Action:        web.RunURL(r.ID) + "/cancel",
 		Consequence:   "First make sure that the payments have not been sent to the bank. The entries will become available for the next payout run. You cannot undo the cancellation.",
 		RequireReason: true,
-		StepUp:        web.StepUp(k),
+		StepUp:        k.StepUp(),
 		Submit:        "Cancel payout run",
 		Cancel:        web.RunURL(r.ID),
 		CancelLabel:   "Keep payout run",
@@ -48,10 +48,10 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k),
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, k.FormRowVersion(),
 				k.R.PostForm.Get("reason"))
 		},
 		FieldOf: web.Field("reason"),

@@ -29,7 +29,7 @@ func (h *Handlers) runExceptions(k *web.Request, r models.PayoutRun) (v view.Exc
 		v.Rows = append(v.Rows, view.ExceptionRow{
 			Kind:    string(e.Kind),
 			Label:   ui.Link{Label: exceptionLabels[e.Kind], URL: exceptionURL(r, e)},
-			Partner: web.PartnerLink(k, e.PartnerID, e.PartnerName),
+			Partner: k.PartnerLink(e.PartnerID, e.PartnerName),
 			Count:   e.Count,
 			Amount:  money.AmountOf(e.AmountMinor, r.Currency),
 		})

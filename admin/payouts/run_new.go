@@ -29,7 +29,7 @@ func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) err
 	if err := h.requirePlatformScope(k); err != nil {
 		return err
 	}
-	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), web.StepUp(k)
+	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), k.StepUp()
 	return k.Show(status, view.RunNew(v))
 }
 
@@ -45,7 +45,7 @@ func (h *Handlers) beginRun(k *web.Request) error {
 		Note:       f.Get("note"),
 	}
 	n, mistakes := readRun(f)
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

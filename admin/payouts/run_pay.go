@@ -35,7 +35,7 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, ve
 		Version:   version,
 		Reference: web.Short(k.R.PostForm.Get("reference")),
 		Name:      web.Short(k.R.PostForm.Get("name")),
-		StepUp:    web.StepUp(k),
+		StepUp:    k.StepUp(),
 		Errors:    mistakes,
 	}))
 }
@@ -45,7 +45,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if run.RowVersion != web.FormRowVersion(k) || payouts.CheckPay(run) != nil {
+	if run.RowVersion != k.FormRowVersion() || payouts.CheckPay(run) != nil {
 		return h.runRejected(k, "payout_run.pay", payouts.ErrStaleRun)
 	}
 	var mistakes ui.Errors
@@ -56,11 +56,11 @@ func (h *Handlers) payRun(k *web.Request) error {
 			Message: "The total does not match. Type " + total + " to confirm.",
 		})
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k),
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, k.FormRowVersion(),
 				k.R.PostForm.Get("reference"))
 		},
 		Show: func(r web.Rejected) error {

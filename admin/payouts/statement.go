@@ -16,11 +16,11 @@ import (
 // statement returns the statement for the run and the partner in the URL, if the partner is in the
 // user's scope.
 func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
-	run, err := web.PathID(k, "id", id.Payout)
+	run, err := k.PathID("id", id.Payout)
 	if err != nil {
 		return s, err
 	}
-	partner, err := web.PathID(k, "partner", id.Partner)
+	partner, err := k.PathID("partner", id.Partner)
 	if err != nil {
 		return s, err
 	}
@@ -107,7 +107,7 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 			Kind:    string(e.Kind),
 			Account: e.Identifier,
 			Amount:  e.Amount(),
-			Note:    web.EntryNote(k, e),
+			Note:    k.EntryNote(e),
 
 			Reference: k.Erasable(e.PartnerReference),
 			SubID:     k.Erasable(e.SubID),

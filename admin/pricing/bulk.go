@@ -48,7 +48,7 @@ func (h *Handlers) bulk(
 		e.errors = ui.Errors{wrong}
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
-	if d.RowVersion != web.FormRowVersion(k) {
+	if d.RowVersion != k.FormRowVersion() {
 		return h.showCellErrors(k, selection, ratecard.ErrStale, e)
 	}
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
@@ -61,7 +61,7 @@ func (h *Handlers) bulk(
 			apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
 	}
 	if f.Get("apply") == "yes" {
-		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), "Changed"+action,
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormRowVersion(), "Changed"+action,
 			changes.made); err != nil {
 			return h.showCellErrors(k, selection, err, e)
 		}

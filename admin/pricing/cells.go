@@ -63,7 +63,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	if wrong.Message != "" {
 		mistakes = ui.Errors{wrong}
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
 			if err := h.prices(k).SetBase(k.R.Context(), d.ID, target, old, minor); err != nil {
@@ -156,7 +156,7 @@ func (h *Handlers) draftCells(k *web.Request) error {
 }
 
 func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, err error, e gridInput) error {
-	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
+	return k.Reject(err, web.Form{Show: func(r web.Rejected) error {
 		d, err := h.draft(k)
 		if err != nil {
 			return err

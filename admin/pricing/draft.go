@@ -95,7 +95,7 @@ func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *
 		if *d, err = h.draft(k); err != nil {
 			return 0, nil, err
 		}
-		conflict, err = web.Conflict(k, "rate_card", ratecard.ID(d.ID), d.UpdatedAt)
+		conflict, err = k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt)
 		return d.RowVersion, conflict, err
 	}
 }

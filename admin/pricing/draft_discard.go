@@ -47,10 +47,10 @@ func (h *Handlers) discard(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
-		Errors: web.CheckTypedName(k, "discard"),
+	return k.Submit(web.Form{
+		Errors: k.CheckTypedName("discard"),
 		Do: func() (string, error) {
-			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, web.FormRowVersion(k))
+			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, k.FormRowVersion())
 		},
 		Show: func(r web.Rejected) error {
 			if web.IsStale(r.Err) {

@@ -51,7 +51,7 @@ func (h *Handlers) createDraft(k *web.Request) error {
 		}
 		from = source.Version
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			made, err := h.prices(k).CreateDraft(k.R.Context(), f.Get("title"), from)
 			return web.DraftURL(made.ID), err

@@ -32,9 +32,9 @@ func (h *Handlers) renameDraft(k *web.Request) error {
 		return err
 	}
 	title := k.R.PostForm.Get("title")
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
-			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, web.FormRowVersion(k), title)
+			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, k.FormRowVersion(), title)
 		},
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {

@@ -18,7 +18,7 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		conflicts, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormRowVersion(k))
+		conflicts, err := h.prices(k).Update(k.R.Context(), d.ID, k.FormRowVersion())
 		if err != nil || len(conflicts) == 0 {
 			return web.DraftURL(d.ID) + "?tab=preview", err
 		}

@@ -102,7 +102,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 		return own, nil
 	}
 	sc, _ := k.ScopeOf(web.ReadPartners) // empty if the user cannot see partners
-	p, problem, err := web.FindPartner(k, sc, "partner", v.Partner)
+	p, problem, err := k.FindPartner(sc, "partner", v.Partner)
 	if err != nil {
 		return own, err
 	}
@@ -132,7 +132,7 @@ func (h *Handlers) explainResult(
 	}
 	e, err := ratecard.Explain(sheet, lead, own)
 	if err != nil {
-		_, mistakes, other := web.FormErrors(k, err)
+		_, mistakes, other := k.FormErrors(err)
 		v.Errors = append(mistakes, v.Errors...)
 		return other
 	}

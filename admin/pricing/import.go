@@ -86,7 +86,7 @@ func (h *Handlers) importFile(k *web.Request) error {
 		return err
 	}
 	if err != nil {
-		return web.Reject(k, err, web.Form{
+		return k.Reject(err, web.Form{
 			FieldOf: func(f *apperr.Error) string { return f.Reason },
 			Show: func(r web.Rejected) error {
 				return h.showImport(k, r.Status, d, u, view.ImportView{Errors: r.Errors})

@@ -73,7 +73,7 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload, i imp
 	if err != nil || version < 1 {
 		return web.ErrForm
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (_ string, err error) {
 			if u.kind == kindYAML {
 				_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported rate card from "+u.name, i.card)

@@ -16,7 +16,7 @@ import (
 func (h *Handlers) paste(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market,
 ) error {
-	if d.RowVersion != web.FormRowVersion(k) {
+	if d.RowVersion != k.FormRowVersion() {
 		return h.showCellErrors(k, selection, ratecard.ErrStale, gridInput{})
 	}
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
@@ -64,7 +64,7 @@ func (h *Handlers) paste(
 	}
 	what := "Pasted " + ui.Plural(len(changes), "base price", "base prices") + " (" +
 		viewText(selection) + ")"
-	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes); err != nil {
+	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormRowVersion(), what, changes); err != nil {
 		return h.showCellErrors(k, selection, err, e.markUnsaved())
 	}
 	return k.Redirect(gridURL(d, selection))

@@ -33,7 +33,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	v := view.PublishView{
 		Head:            head,
 		RequireApproval: h.Prices.RequireApproval(),
-		StepUp:          web.StepUp(k),
+		StepUp:          k.StepUp(),
 		Note:            web.Short(f.note),
 		At:              web.Short(f.at),
 		Version:         f.Version,
@@ -112,11 +112,11 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at")}
 	at, wrong := web.PublishTime(f.at)
 	if wrong != "" {
-		f.Version, f.Errors = web.FormRowVersion(k), ui.Errors{{Field: "at", Message: wrong}}
+		f.Version, f.Errors = k.FormRowVersion(), ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
-		card, err := h.prices(k).Publish(k.R.Context(), d.ID, web.FormRowVersion(k), f.note, at)
+		card, err := h.prices(k).Publish(k.R.Context(), d.ID, k.FormRowVersion(), f.note, at)
 		return publishedURL(card), err
 	})
 }
@@ -133,7 +133,7 @@ func publishedURL(card models.RateCard) string {
 func (h *Handlers) submitPublish(
 	k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error),
 ) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: proof,
 		Do:     do,
 		Reload: h.reloadDraft(k, &d),

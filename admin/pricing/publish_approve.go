@@ -11,7 +11,7 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
-		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormRowVersion(k))
+		card, err := h.prices(k).Approve(k.R.Context(), d.ID, k.FormRowVersion())
 		return publishedURL(card), err
 	})
 }
@@ -23,6 +23,6 @@ func (h *Handlers) withdrawDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormRowVersion(k))
+		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, k.FormRowVersion())
 	})
 }

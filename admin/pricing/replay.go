@@ -49,7 +49,7 @@ func (h *Handlers) startReplay(k *web.Request) error {
 	}
 	text := k.R.PostForm.Get("days")
 	days, _ := strconv.Atoi(text) // RequestReplay rejects 0
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			_, err := h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
 			return web.DraftURL(d.ID) + "?tab=replay", err
@@ -92,7 +92,7 @@ func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLi
 }
 
 func (h *Handlers) replayResult(k *web.Request, r *ratecard.ReplayResult) (*view.ReplayResult, error) {
-	names, err := web.AllPartnerNames(k)
+	names, err := k.AllPartnerNames()
 	if err != nil {
 		return nil, err
 	}

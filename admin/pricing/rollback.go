@@ -46,7 +46,7 @@ func (h *Handlers) showRollBack(k *web.Request, status int, card models.RateCard
 	v.Shell = k.Shell(rollBackLink(card.Version).Label, allPricing, allVersions, h.versionLink(k, card))
 	v.SameRules = now.SameRules(old)
 	v.URL, v.Current = web.VersionURL(card.Version), live.Version
-	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), web.StepUp(k)
+	v.RequireApproval, v.StepUp = h.Prices.RequireApproval(), k.StepUp()
 	v.Changes, v.More = h.largestChanges(k, comparison(old, now))
 	v.Changes.OldHead, v.Changes.NewHead = web.VersionName(live.Version), web.VersionName(card.Version)
 	v.CompareURL = compareURL(live.Version, card.Version)
@@ -69,10 +69,10 @@ func (h *Handlers) rollBack(k *web.Request) error {
 	}
 	note := k.R.PostForm.Get("note")
 	scheduled, _ := id.Parse(id.RateCard, k.R.PostForm.Get("withdraws")) // uuid.Nil if no draft was scheduled
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			now, err := h.prices(k).RollBack(k.R.Context(), card.Version, web.FormRowVersion(k), scheduled, note)
+			now, err := h.prices(k).RollBack(k.R.Context(), card.Version, k.FormRowVersion(), scheduled, note)
 			return publishedURL(now), err
 		},
 		Show: func(r web.Rejected) error {

@@ -208,7 +208,7 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	f := k.R.PostForm
 	rule, mistakes := h.readRule(k, f)
 	return h.submitRule(k, d, position, mistakes, f, func() error {
-		return h.prices(k).PutRule(k.R.Context(), d.ID, web.FormRowVersion(k), position, rule)
+		return h.prices(k).PutRule(k.R.Context(), d.ID, k.FormRowVersion(), position, rule)
 	})
 }
 
@@ -217,7 +217,7 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 func (h *Handlers) submitRule(
 	k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error,
 ) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do:     func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },
 		Reload: h.reloadDraft(k, &d),

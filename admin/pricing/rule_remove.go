@@ -22,6 +22,6 @@ func (h *Handlers) removeRule(k *web.Request) error {
 		return web.ErrNotFound
 	}
 	return h.submitRule(k, d, position, nil, ruleForm(sheet.Card.Rules[at]), func() error {
-		return h.prices(k).DropRule(k.R.Context(), d.ID, web.FormRowVersion(k), position)
+		return h.prices(k).DropRule(k.R.Context(), d.ID, k.FormRowVersion(), position)
 	})
 }

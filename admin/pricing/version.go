@@ -112,6 +112,6 @@ func (h *Handlers) versionAudit(k *web.Request, v *view.VersionView) error {
 		return err
 	}
 	v.AuditURL = "/audit?kind=rate_card&object=" + v.ID
-	v.Events, err = web.AuditRows(k, found.Events)
+	v.Events, err = k.AuditRows(found.Events)
 	return err
 }

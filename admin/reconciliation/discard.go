@@ -40,6 +40,6 @@ func (h *Handlers) discardResult(k *web.Request) error {
 		return err
 	}
 	return h.submit(k, r, nil, func() (string, error) {
-		return "/reconciliation", h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k))
+		return "/reconciliation", h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, k.FormRowVersion())
 	})
 }

@@ -26,7 +26,7 @@ func (h *Handlers) linesCSV(k *web.Request) error {
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}
-	return web.SendCSV(k, name, func(to io.Writer) error {
+	return k.SendCSV(name, func(to io.Writer) error {
 		_, err := h.reconciliations(k).CSV(k.R.Context(), k.Scope, r.ID, f, to)
 		return err
 	})

@@ -11,6 +11,6 @@ func (h *Handlers) saveResult(k *web.Request) error {
 		return err
 	}
 	return h.submit(k, r, nil, func() (string, error) {
-		return reconciliationURL(r.ID), h.reconciliations(k).Save(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k))
+		return reconciliationURL(r.ID), h.reconciliations(k).Save(k.R.Context(), k.Scope, r.ID, k.FormRowVersion())
 	})
 }

@@ -75,7 +75,7 @@ func (h *Handlers) reconciliationQuery(
 	query.Page.Size = ReconciliationPage
 	query.State = models.ReconciliationState(q.Get("state"))
 	if text := strings.TrimSpace(q.Get("partner")); text != "" {
-		p, mistake, err := web.FindPartner(k, k.Scope, "partner", text)
+		p, mistake, err := k.FindPartner(k.Scope, "partner", text)
 		if err != nil || mistake != nil {
 			return query, mistake, err
 		}

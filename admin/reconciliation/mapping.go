@@ -90,7 +90,7 @@ func (h *Handlers) compareFile(k *web.Request) error {
 	from, _ := time.Parse(time.DateOnly, m.from) // Compare rejects a zero day
 	to, _ := time.Parse(time.DateOnly, m.to)
 	return h.submit(k, r, m, func() (string, error) {
-		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k), m.Mapping, from, to)
+		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, k.FormRowVersion(), m.Mapping, from, to)
 		return reconciliationURL(r.ID), mergeCurrencyFields(err)
 	})
 }

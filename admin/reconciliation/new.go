@@ -73,14 +73,14 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	if errors.Is(err, web.ErrForm) || errors.Is(err, web.ErrFormKey) {
 		return err
 	}
-	return web.Reject(k, err, web.Form{
+	return k.Reject(err, web.Form{
 		Show: func(r web.Rejected) error { return h.showReconciliationNew(k, r.Status, slug, r.Errors) },
 	})
 }
 
 // readUpload reads the parts of the form in order: form key, partner, file.
 func (h *Handlers) readUpload(k *web.Request) (slug string, made models.Reconciliation, err error) {
-	web.AllowSlowBody(k)
+	k.AllowSlowBody()
 	parts, err := k.R.MultipartReader()
 	if err != nil {
 		return "", made, web.ErrForm.WithCause(err)
@@ -105,7 +105,7 @@ func (h *Handlers) readUpload(k *web.Request) (slug string, made models.Reconcil
 			if err != nil {
 				return slug, made, formError(err)
 			}
-			if err := web.UseFormKey(k, string(key)); err != nil {
+			if err := k.UseFormKey(string(key)); err != nil {
 				return slug, made, err
 			}
 		case "file":

@@ -162,13 +162,13 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 // submit handles a submitted form on a reconciliation's page. If the form is rejected, it is shown
 // again with the current state of the reconciliation.
 func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: do,
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if r, err = h.reconciliation(k); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.ConflictOf(k, audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
+			conflict, err = k.ConflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
 			return r.RowVersion, conflict, err
 		},
 		Show: func(rejected web.Rejected) (err error) {

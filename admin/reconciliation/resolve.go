@@ -90,7 +90,7 @@ func (h *Handlers) resolve(k *web.Request) error {
 		return err
 	}
 	note := k.R.PostForm.Get("note")
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			if !web.ValidText(note) {
 				return "", atField("note", apperr.Invalid, "note", "The note contains invalid characters. Enter it again.")

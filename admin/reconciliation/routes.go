@@ -80,7 +80,7 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
-	named, err := web.PathID(k, "id", id.Reconciliation)
+	named, err := k.PathID("id", id.Reconciliation)
 	if err != nil {
 		return r, err
 	}

@@ -18,7 +18,7 @@ func (h *Handlers) exportPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showExport(k, r, web.Rejected{Status: http.StatusOK, StepUp: web.StepUpAgain(k)})
+	return h.showExport(k, r, web.Rejected{Status: http.StatusOK, StepUp: k.StepUpAgain()})
 }
 
 func (h *Handlers) showExport(k *web.Request, r requests.Request, shown web.Rejected) error {
@@ -33,7 +33,7 @@ func (h *Handlers) export(k *web.Request) error {
 		return err
 	}
 	show := func(rejected web.Rejected) error { return h.showExport(k, r, rejected) }
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			exported, err := h.Requests.By(k.By).Export(k.R.Context(), r.ID)
@@ -42,7 +42,7 @@ func (h *Handlers) export(k *web.Request) error {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
 			}
 			if f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", web.ShowFailure(k, f, show)
+				return "", k.ShowFailure(f, show)
 			}
 			if err != nil {
 				return "", err
@@ -74,7 +74,7 @@ func (h *Handlers) download(k *web.Request) error {
 		return web.OrNotFound(err)
 	}
 	defer archive.Close()
-	return web.SendZIP(k, requests.ID(r.ID), func(to io.Writer) error {
+	return k.SendZIP(requests.ID(r.ID), func(to io.Writer) error {
 		if _, err := io.Copy(to, archive); err != nil {
 			return err
 		}

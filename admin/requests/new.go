@@ -76,7 +76,7 @@ func (h *Handlers) create(k *web.Request) error {
 	if n.Leads, err = leadIDs(f.Get("leads")); err != nil {
 		mistakes = append(mistakes, ui.FieldError{Field: "leads", Message: noLeadIDs})
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		Do: func() (string, error) {
 			r, err := h.Requests.By(k.By).Create(k.R.Context(), n)

@@ -35,7 +35,7 @@ func (h *Handlers) notices(k *web.Request, r requests.Request) (all []view.Notic
 	for _, n := range found {
 		partner := records[n.Partner]
 		v := view.Notice{
-			Partner: web.PartnerLink(k, n.Partner, partner.Slug), ID: id.Format(id.Partner, n.Partner), Leads: n.Leads,
+			Partner: k.PartnerLink(n.Partner, partner.Slug), ID: id.Format(id.Partner, n.Partner), Leads: n.Leads,
 			By: n.NotifiedBy, At: n.NotifiedAt, Reason: ui.Sentence(requests.NoNoticeReasons.Label(n.Reason)), Note: k.Erasable(n.Note),
 		}
 		if n.NotifiedAt.IsZero() && k.May(web.PartnerContacts) {
@@ -67,7 +67,7 @@ func (h *Handlers) recordNotice(k *web.Request) error {
 func (h *Handlers) submitNotice(
 	k *web.Request, r requests.Request, n requests.NewNotice, show func(web.Rejected) error,
 ) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Do: func() (string, error) {
 			return web.RequestURL(r.ID) + "#notices", web.OrNotFound(h.Requests.By(k.By).RecordNotice(k.R.Context(), r.ID, n))
 		},
@@ -89,7 +89,7 @@ func (h *Handlers) noNotice(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	partner, err := web.PathID(k, "partner", id.Partner)
+	partner, err := k.PathID("partner", id.Partner)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (h *Handlers) noNotice(k *web.Request) error {
 }
 
 func (h *Handlers) showNoNotice(k *web.Request, r requests.Request, shown web.Rejected) error {
-	partner, err := web.PathID(k, "partner", id.Partner)
+	partner, err := k.PathID("partner", id.Partner)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (h *Handlers) showNoNotice(k *web.Request, r requests.Request, shown web.Re
 	if err != nil {
 		return err
 	}
-	names, err := web.NamesOfPartners(k, []uuid.UUID{partner})
+	names, err := k.NamesOfPartners([]uuid.UUID{partner})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // request returns the request with the id in the URL.
 func (h *Handlers) request(k *web.Request) (r requests.Request, err error) {
-	object, err := web.PathID(k, "id", id.PrivacyRequest)
+	object, err := k.PathID("id", id.PrivacyRequest)
 	if err != nil {
 		return r, err
 	}
@@ -134,7 +134,7 @@ func (h *Handlers) addLeads(k *web.Request, r requests.Request, v *view.RequestV
 	for _, l := range rows {
 		partners = append(partners, l.PartnerID)
 	}
-	names, err := web.NamesOfPartners(k, partners)
+	names, err := k.NamesOfPartners(partners)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (h *Handlers) addHolds(k *web.Request, held []uuid.UUID, v *view.RequestVie
 	for _, l := range holds {
 		partners = append(partners, l.Partner)
 	}
-	names, err := web.NamesOfPartners(k, partners)
+	names, err := k.NamesOfPartners(partners)
 	if err != nil {
 		return err
 	}
@@ -209,11 +209,11 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	for _, l := range all {
 		partners = append(partners, l.PartnerID)
 	}
-	names, err := web.NamesOfPartners(k, partners)
+	names, err := k.NamesOfPartners(partners)
 	if err != nil {
 		return err
 	}
-	return web.SendCSV(k, requests.ID(r.ID), func(to io.Writer) error {
+	return k.SendCSV(requests.ID(r.ID), func(to io.Writer) error {
 		w, err := csvcell.NewWriter(to, []string{"lead_id", "partner", "erased"})
 		if err != nil {
 			return err

@@ -214,7 +214,7 @@ func (s *step) page(k *web.Request) error {
 	}
 	shown := web.Rejected{Status: http.StatusOK}
 	if s.stepUp == web.StepUpAlways {
-		shown.StepUp = web.StepUpAgain(k)
+		shown.StepUp = k.StepUpAgain()
 	}
 	return s.render(k, r, shown)
 }
@@ -225,12 +225,12 @@ func (s *step) submit(k *web.Request) error {
 		return err
 	}
 	show := func(rejected web.Rejected) error { return s.render(k, r, rejected) }
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: s.stepUp,
 		Do: func() (string, error) {
 			err := s.do(k.R.Context(), s.h.Requests.By(k.By), k, r.ID)
 			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", web.ShowFailure(k, f, show)
+				return "", k.ShowFailure(f, show)
 			}
 			return web.RequestURL(r.ID), err
 		},

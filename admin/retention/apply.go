@@ -10,11 +10,11 @@ import (
 )
 
 func (h *Handlers) applyPage(k *web.Request) error {
-	return h.showApply(k, web.Rejected{Status: http.StatusOK, StepUp: web.StepUpAgain(k)})
+	return h.showApply(k, web.Rejected{Status: http.StatusOK, StepUp: k.StepUpAgain()})
 }
 
 func (h *Handlers) apply(k *web.Request) error {
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			return "/privacy/retention", h.Retention.By(k.By).Apply(k.R.Context(), k.R.PostForm.Get("version"))

@@ -16,7 +16,7 @@ func (h *Handlers) accessPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := web.AllPartnerNames(k)
+	names, err := k.AllPartnerNames()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (h *Handlers) confirmed(
 			Message: "The text does not match. Type “" + p.Email + "” to confirm.",
 		})
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do:     func() (string, error) { return do(p) },

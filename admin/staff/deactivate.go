@@ -15,7 +15,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Member, version int, m
 		Action:      web.StaffURL(p.ID) + "/deactivate",
 		Consequence: p.Name + " will be signed out on all devices and will not be able to sign in until an administrator reactivates the account. The user's past actions remain in the audit log.",
 		TypeName:    p.Email,
-		StepUp:      web.StepUp(k),
+		StepUp:      k.StepUp(),
 		Submit:      "Deactivate user",
 		Cancel:      web.StaffURL(p.ID),
 		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
@@ -28,6 +28,6 @@ func (h *Handlers) deactivatePage(k *web.Request) error { return h.confirmPageOf
 
 func (h *Handlers) deactivate(k *web.Request) error {
 	return h.confirmed(k, h.deactivateView, func(p staff.Member) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.By(k.By).Deactivate(k.R.Context(), p.ID, web.FormRowVersion(k))
+		return web.StaffURL(p.ID), h.Staff.By(k.By).Deactivate(k.R.Context(), p.ID, k.FormRowVersion())
 	})
 }

@@ -14,7 +14,7 @@ func (h *Handlers) invitePage(k *web.Request) error {
 }
 
 func (h *Handlers) showInvite(k *web.Request, status int, v view.StaffInviteView) error {
-	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite user", allStaff), "/staff/invite", "/staff", web.StepUp(k)
+	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite user", allStaff), "/staff/invite", "/staff", k.StepUp()
 	return k.Show(status, view.StaffInvite(v))
 }
 
@@ -29,7 +29,7 @@ func (h *Handlers) invite(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

@@ -12,7 +12,7 @@ func (h *Handlers) inviteAgainView(k *web.Request, p staff.Member, _ int, mistak
 		Prefix:      "invite",
 		Action:      web.StaffURL(p.ID) + "/invite",
 		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link will stop working.",
-		StepUp:      web.StepUp(k),
+		StepUp:      k.StepUp(),
 		Submit:      "Create invitation",
 		Harmless:    true,
 		Cancel:      web.StaffURL(p.ID),

@@ -22,7 +22,7 @@ func (h *Handlers) listPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := web.AllPartnerNames(k)
+	names, err := k.AllPartnerNames()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (h *Handlers) member(k *web.Request) (staff.Member, error) {
-	if _, err := web.PathID(k, "id", id.Staff); err != nil {
+	if _, err := k.PathID("id", id.Staff); err != nil {
 		return staff.Member{}, err
 	}
 	p, err := h.Staff.Find(k.R.Context(), k.R.PathValue("id"))
@@ -36,7 +36,7 @@ func (h *Handlers) memberPage(k *web.Request) error {
 }
 
 func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *personForm) error {
-	names, err := web.AllPartnerNames(k)
+	names, err := k.AllPartnerNames()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 		SecondFactor: p.SecondFactor(),
 		LastSeen:     p.SeenAt,
 		AccessURL:    web.StaffURL(p.ID) + "/access",
-		StepUp:       web.StepUp(k),
+		StepUp:       k.StepUp(),
 		Version:      p.RowVersion,
 		Roles:        roleChoices(p.Roles, names),
 	}
@@ -94,12 +94,12 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 // showRejected shows the user's page with the reason why a change was rejected. It records the
 // rejection in the audit log.
 func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error {
-	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
+	return k.Reject(err, web.Form{Show: func(r web.Rejected) error {
 		f := apperr.As(r.Err)
 		if f.Code == apperr.NotFound {
 			return r.Err
 		}
-		web.AuditRejection(k, f)
+		k.AuditRejection(f)
 		fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
 		if err != nil {
 			return err
@@ -140,9 +140,9 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 		if err != nil {
 			return err
 		}
-		v.State.Hidden = web.HiddenEvents(k)
+		v.State.Hidden = k.HiddenEvents()
 		v.Pager = web.AuditPager(v.URL, q, found)
-		v.Events, err = web.AuditRows(k, found.Events)
+		v.Events, err = k.AuditRows(found.Events)
 		return err
 	default:
 		v.Tab = "roles"

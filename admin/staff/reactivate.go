@@ -14,7 +14,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Member, version int, m
 		Prefix:      "reactivate",
 		Action:      web.StaffURL(p.ID) + "/reactivate",
 		Consequence: p.Name + " will be able to sign in again with the same password and roles.",
-		StepUp:      web.StepUp(k),
+		StepUp:      k.StepUp(),
 		Submit:      "Reactivate user",
 		Harmless:    true,
 		Cancel:      web.StaffURL(p.ID),
@@ -27,6 +27,6 @@ func (h *Handlers) reactivatePage(k *web.Request) error { return h.confirmPageOf
 
 func (h *Handlers) reactivate(k *web.Request) error {
 	return h.confirmed(k, h.reactivateView, func(p staff.Member) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.By(k.By).Reactivate(k.R.Context(), p.ID, web.FormRowVersion(k))
+		return web.StaffURL(p.ID), h.Staff.By(k.By).Reactivate(k.R.Context(), p.ID, k.FormRowVersion())
 	})
 }

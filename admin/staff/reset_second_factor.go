@@ -13,7 +13,7 @@ func (h *Handlers) resetView(k *web.Request, p staff.Member, _ int, mistakes ui.
 		Action:      web.StaffURL(p.ID) + "/reset-second-factor",
 		Consequence: "The user's authenticator app and recovery codes will stop working, and the user will be signed out on all devices. First make sure that the request came from " + p.Name + ".",
 		TypeName:    p.Email,
-		StepUp:      web.StepUp(k),
+		StepUp:      k.StepUp(),
 		Submit:      "Reset second factor",
 		Cancel:      web.StaffURL(p.ID),
 		Name:        web.Short(k.R.PostForm.Get("name")),

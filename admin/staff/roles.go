@@ -100,7 +100,7 @@ func readRoles(k *web.Request) (roles []models.StaffRole, mistakes ui.Errors, er
 			})
 		}
 		for _, option := range listed {
-			p, problem, err := web.FindPartner(k, k.Scope, field, option)
+			p, problem, err := k.FindPartner(k.Scope, field, option)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -127,17 +127,17 @@ func (h *Handlers) setRoles(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Submit(k, web.Form{
+	return k.Submit(web.Form{
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.StaffURL(p.ID), h.Staff.By(k.By).SetRoles(k.R.Context(), p.ID, web.FormRowVersion(k), roles)
+			return web.StaffURL(p.ID), h.Staff.By(k.By).SetRoles(k.R.Context(), p.ID, k.FormRowVersion(), roles)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
 				return 0, nil, err
 			}
-			conflict, err = web.Conflict(k, "staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+			conflict, err = k.Conflict("staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
 			return p.RowVersion, conflict, err
 		},
 		Show: func(r web.Rejected) error {

@@ -14,7 +14,7 @@ func (h *Handlers) endSession(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	session, err := web.PathID(k, "session", id.Session)
+	session, err := k.PathID("session", id.Session)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func endSessionsView(sessions int) confirmView {
 			Action: web.StaffURL(p.ID) + "/sessions/end",
 			Consequence: ui.Plural(sessions, "session", "sessions") + " of " + p.Name +
 				" will end, and entries that are not saved can be lost. The user can sign in again.",
-			StepUp: web.StepUp(k),
+			StepUp: k.StepUp(),
 			Submit: "Revoke all sessions",
 			Cancel: sessionsURL(p),
 			Errors: mistakes,

@@ -92,7 +92,7 @@ func partnerPage(query string) eventURL {
 		if e.PartnerID == nil {
 			return ""
 		}
-		url := PartnerLink(k, *e.PartnerID, "").URL
+		url := k.PartnerLink(*e.PartnerID, "").URL
 		return urlIf(url != "", url+query)
 	}
 }
@@ -121,7 +121,7 @@ type auditNames struct {
 }
 
 // namesOf reads the names for audit events. It leaves out names that the user may not see.
-func namesOf(k *Request, events []models.AuditEvent) (names auditNames, err error) {
+func (k *Request) namesOf(events []models.AuditEvent) (names auditNames, err error) {
 	var partners, cards, staff []uuid.UUID
 	for _, e := range events {
 		if e.PartnerID != nil {

@@ -14,8 +14,8 @@ import (
 
 // AuditRows returns the table rows for audit events. An event links to its object if the user may
 // see that object. Only users who may view staff see the IP addresses.
-func AuditRows(k *Request, events []models.AuditEvent) ([]ui.AuditRow, error) {
-	names, err := namesOf(k, events)
+func (k *Request) AuditRows(events []models.AuditEvent) ([]ui.AuditRow, error) {
+	names, err := k.namesOf(events)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ var areaLabels = map[audit.Area]string{
 }
 
 // HiddenEvents describes the audit events that the user may not see, or returns "".
-func HiddenEvents(k *Request) string {
+func (k *Request) HiddenEvents() string {
 	hidden := k.EventReader().HiddenAreas()
 	if len(hidden) == 0 {
 		return ""

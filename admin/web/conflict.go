@@ -12,19 +12,19 @@ import (
 
 // FormRowVersion returns the version that the object had when the form was opened. If the form
 // contains no version, it returns 0, which is always stale.
-func FormRowVersion(k *Request) int {
+func (k *Request) FormRowVersion() int {
 	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
 	return max(n, 0)
 }
 
 // Conflict describes the last change to an object that was changed while the form was open.
-func Conflict(k *Request, kind, object string, at time.Time) (*ui.Conflict, error) {
-	return ConflictOf(k, audit.Filter{Kind: kind, Object: object}, at)
+func (k *Request) Conflict(kind, object string, at time.Time) (*ui.Conflict, error) {
+	return k.ConflictOf(audit.Filter{Kind: kind, Object: object}, at)
 }
 
-// ConflictOf is like [Conflict], but an audit filter identifies the object.
-func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) {
-	last, err := LastChange(k, f)
+// ConflictOf is like [Request.Conflict], but an audit filter identifies the object.
+func (k *Request) ConflictOf(f audit.Filter, at time.Time) (*ui.Conflict, error) {
+	last, err := k.LastChange(f)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) 
 
 // LastChange returns the audit event for the last change, or a zero event if there have been no
 // changes.
-func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
+func (k *Request) LastChange(f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
 	found, err := k.console.Audit.List(k.R.Context(), k.Scope, k.EventReader(), f, audit.Page{Size: 1})
 	if err == nil && len(found.Events) > 0 {

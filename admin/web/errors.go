@@ -63,7 +63,7 @@ func (k *Request) fail(err error) {
 	}
 	switch f.Code {
 	case apperr.Forbidden:
-		AuditRejection(k, f)
+		k.AuditRejection(f)
 		if errors.Is(f, ErrForbidden) {
 			v.Permission = PermissionLabel(k.Route.Needs)
 			for _, r := range k.Access.RolesGranting(k.Route.Needs) {
@@ -75,7 +75,7 @@ func (k *Request) fail(err error) {
 		if f.RetryAfter == 0 { // a user or an operator must do something first
 			v.Message = f.Message
 		}
-		v.RetryAfter = SetRetryAfter(k, f)
+		v.RetryAfter = k.setRetryAfter(f)
 	default:
 	}
 	if status >= http.StatusInternalServerError {
@@ -87,13 +87,13 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// LogError records an error in the access log, for pages that show the error themselves.
-func LogError(k *Request, f *apperr.Error) {
+// logError records an error in the access log, for pages that show the error themselves.
+func (k *Request) logError(f *apperr.Error) {
 	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
 }
 
 // AuditRejection records in the audit log that a signed-in user's request was rejected.
-func AuditRejection(k *Request, f *apperr.Error) {
+func (k *Request) AuditRejection(f *apperr.Error) {
 	if !k.SignedIn() {
 		return
 	}
@@ -119,7 +119,7 @@ func AuditRejection(k *Request, f *apperr.Error) {
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
-		back = saveForm(k)
+		back = k.saveForm()
 	}
 	if back != "" && back != "/" && path != "/" {
 		path += "?next=" + Escape(back)
@@ -141,8 +141,8 @@ func StepAfter(stage models.SessionStage) string {
 	return "/login"
 }
 
-// SetRetryAfter sets the Retry-After header and returns its value in seconds.
-func SetRetryAfter(k *Request, f *apperr.Error) (seconds int) {
+// setRetryAfter sets the Retry-After header and returns its value in seconds.
+func (k *Request) setRetryAfter(f *apperr.Error) (seconds int) {
 	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
 	k.W.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return seconds
@@ -161,7 +161,7 @@ func badForm(err error) error {
 
 // formError returns the status and the message for an error that a form shows. If the user cannot fix
 // the error, formError returns it in the result other.
-func formError(k *Request, err error) (status int, message string, other error) {
+func (k *Request) formError(err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
 		return 0, "", err
@@ -170,7 +170,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		message = " Try again in " + ui.RetryDelayText(SetRetryAfter(k, f)) + "."
+		message = " Try again in " + ui.RetryDelayText(k.setRetryAfter(f)) + "."
 	}
 	status = f.Status()
 	if f.Code == apperr.Invalid {
@@ -181,7 +181,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 
 // objectURL returns the URL of the object that an error refers to. It returns "" if the object is
 // not a payout run or if the user cannot see it.
-func objectURL(k *Request, object string) string {
+func (k *Request) objectURL(object string) string {
 	if run, err := id.Parse(id.Payout, object); err == nil && k.MayForAllPartners(ReadPayouts) {
 		return RunURL(run)
 	}
@@ -190,17 +190,17 @@ func objectURL(k *Request, object string) string {
 
 // FormErrors returns the status and the field errors that a form shows for an error. If the user cannot
 // fix the error, FormErrors returns it in the result other.
-func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
-	status, message, other := formError(k, err)
+func (k *Request) FormErrors(err error) (status int, all ui.Errors, other error) {
+	status, message, other := k.formError(err)
 	if other != nil {
 		return 0, nil, other
 	}
-	return status, fieldErrors(k, err, message), nil
+	return status, k.fieldErrors(err, message), nil
 }
 
 // fieldErrors returns one error for each field that err lists. If err lists no fields, it returns
 // one error for the whole form.
-func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
+func (k *Request) fieldErrors(err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
 		all = append(all, ui.FieldError{
 			Field:   strings.Join(field.Path, "-"),
@@ -211,7 +211,7 @@ func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	if len(all) == 0 {
 		e := ui.FieldError{Message: message, Code: apperr.As(err).Reason}
 		if object := apperr.As(err).Object; object != "" {
-			e.URL = objectURL(k, object)
+			e.URL = k.objectURL(object)
 		}
 		all = ui.Errors{e}
 	}

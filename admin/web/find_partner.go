@@ -18,7 +18,7 @@ import (
 
 // FindPartner returns the partner that the user entered in a field: by ID, slug or name, or by an account's name.
 // It returns a notice if no partner in the scope matches, or if several do.
-func FindPartner(k *Request, sc scope.Scope, field, text string) (models.Partner, *Notice, error) {
+func (k *Request) FindPartner(sc scope.Scope, field, text string) (models.Partner, *Notice, error) {
 	p, candidates, err := k.console.Partners.Resolve(k.R.Context(), sc, text)
 	notice, err := k.unresolved(field, "partner", text, candidates, err, func(m partners.Match) ui.Link {
 		return ui.Link{Label: m.PartnerName + " (" + m.Slug + ")", URL: m.Slug}
@@ -27,7 +27,7 @@ func FindPartner(k *Request, sc scope.Scope, field, text string) (models.Partner
 }
 
 // FindAccount is like FindPartner for an account. If partner is not uuid.Nil, it finds only accounts of that partner.
-func FindAccount(k *Request, sc scope.Scope, partner uuid.UUID, field, text string) (models.Account, *Notice, error) {
+func (k *Request) FindAccount(sc scope.Scope, partner uuid.UUID, field, text string) (models.Account, *Notice, error) {
 	a, candidates, err := k.console.Partners.ResolveAccount(k.R.Context(), sc, partner, text)
 	notice, err := k.unresolved(field, "account", text, candidates, err, func(m partners.Match) ui.Link {
 		return ui.Link{Label: m.Identifier + " (" + m.PartnerName + ")", URL: m.Identifier}

@@ -9,7 +9,7 @@ import (
 )
 
 // Form is a submitted form. Each area of the console defines how its forms make changes and how they are
-// shown. [Submit] handles errors, step-ups, conflicts and redirects in the same way for all forms.
+// shown. [Request.Submit] handles errors, step-ups, conflicts and redirects in the same way for all forms.
 type Form struct {
 	Errors ui.Errors // errors in the submitted values; if there are any, Do is not called
 	StepUp StepUpRule
@@ -71,9 +71,9 @@ func (r Rejected) Message() string {
 
 // Submit checks a form, makes its change and redirects. If there are errors, it shows the form
 // again.
-func Submit(k *Request, f Form) error {
-	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: FormRowVersion(k)}
-	proof, err := applyStepUp(k, f.StepUp, &r)
+func (k *Request) Submit(f Form) error {
+	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: k.FormRowVersion()}
+	proof, err := k.applyStepUp(f.StepUp, &r)
 	if err != nil {
 		return err
 	}
@@ -99,25 +99,25 @@ func Failure(err error) *apperr.Error {
 }
 
 // ShowFailure logs an error and shows it in a form, which can then be submitted again.
-func ShowFailure(k *Request, f *apperr.Error, show func(Rejected) error) error {
-	LogError(k, f)
+func (k *Request) ShowFailure(f *apperr.Error, show func(Rejected) error) error {
+	k.logError(f)
 	k.By.Form = audit.Submission{}
 	return show(Rejected{
-		Status: f.Status(), StepUp: StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
+		Status: f.Status(), StepUp: k.StepUpAgain(), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
 	})
 }
 
 // Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.
-func Reject(k *Request, err error, f Form) error {
-	return f.reject(k, err, Rejected{Version: FormRowVersion(k)})
+func (k *Request) Reject(err error, f Form) error {
+	return f.reject(k, err, Rejected{Version: k.FormRowVersion()})
 }
 
 func (f Form) reject(k *Request, err error, r Rejected) error {
-	status, message, other := formError(k, err)
+	status, message, other := k.formError(err)
 	if other != nil {
 		return other
 	}
-	r.Status, r.Errors, r.Err, r.message = status, fieldErrors(k, err, message), err, message
+	r.Status, r.Errors, r.Err, r.message = status, k.fieldErrors(err, message), err, message
 	if f.FieldOf != nil {
 		r.Errors = ui.Errors{{Field: f.FieldOf(apperr.As(err)), Message: message, Code: apperr.As(err).Reason}}
 	}
@@ -131,26 +131,26 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 }
 
 // applyStepUp checks the step-up of a form and sets r.StepUp.
-func applyStepUp(k *Request, p StepUpRule, r *Rejected) (ui.Errors, error) {
+func (k *Request) applyStepUp(p StepUpRule, r *Rejected) (ui.Errors, error) {
 	switch p {
 	case NoStepUp:
 		return nil, nil
 	case StepUpOnSubmit:
-		r.StepUp = StepUp(k)
+		r.StepUp = k.StepUp()
 		if r.StepUp.Needed && !k.R.PostForm.Has("proof") {
 			return ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
 		}
-		return checkStepUp(k)
+		return k.checkStepUp()
 	case StepUpRequired:
-		mistakes, err := checkStepUp(k)
-		r.StepUp = StepUp(k)
+		mistakes, err := k.checkStepUp()
+		r.StepUp = k.StepUp()
 		return mistakes, err
 	case StepUpAlways:
-		r.StepUp = StepUpAgain(k)
+		r.StepUp = k.StepUpAgain()
 		if len(r.Errors) > 0 {
 			return nil, nil
 		}
-		return confirm(k)
+		return k.confirm()
 	}
 	panic("unknown step-up rule")
 }

@@ -17,17 +17,17 @@ var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
 // submission reads the key of a form that creates an object. If the form was already submitted
 // with this key, it redirects to the object that was created. It does nothing on routes for large
 // files, which call UseFormKey themselves.
-func submission(k *Request) error {
+func (k *Request) submission() error {
 	if k.Route.Creates == "" || k.Route.Limit > 0 {
 		return nil
 	}
-	return UseFormKey(k, k.R.PostForm.Get(ui.FormKeyField))
+	return k.UseFormKey(k.R.PostForm.Get(ui.FormKeyField))
 }
 
 // UseFormKey sets the key of a form that creates an object. The transaction that creates the object
 // stores the key, so that the same form cannot create a second object. If an object was already created
 // with this key, UseFormKey redirects to it.
-func UseFormKey(k *Request, key string) error {
+func (k *Request) UseFormKey(key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {
 		return ErrFormKey
@@ -47,7 +47,7 @@ func (k *Request) submitted() error {
 		return err
 	}
 	k.responseWritten = true
-	if err := k.Redirect(created(k, object)); err != nil {
+	if err := k.Redirect(k.created(object)); err != nil {
 		return err
 	}
 	return ErrResponseWritten
@@ -56,7 +56,7 @@ func (k *Request) submitted() error {
 // created returns the URL of the object that a form has already created, with a parameter that selects a
 // notice. In Route.Creates, {object} is a placeholder for the id of the object, and {id} is a
 // placeholder for the id in the path.
-func created(k *Request, object string) string {
+func (k *Request) created(object string) string {
 	path := strings.ReplaceAll(k.Route.Creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.R.PathValue("id"))
 	if k.Route.ShownOnce {

@@ -103,7 +103,7 @@ func Short(text string) string {
 func ValidText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // CheckTypedName checks that the user typed the name of the object to confirm a change.
-func CheckTypedName(k *Request, name string) ui.Errors {
+func (k *Request) CheckTypedName(name string) ui.Errors {
 	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
 		return ui.Errors{{Field: "name", Message: "The text does not match. Type “" + name + "” to confirm."}}
 	}

@@ -9,9 +9,9 @@ import (
 
 // JobStatus returns the state and progress of a job. If the user may cancel the job, it includes
 // the URL that cancels it.
-func JobStatus(k *Request, w models.Job) ui.JobStatus {
+func (k *Request) JobStatus(w models.Job) ui.JobStatus {
 	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
-	if s.Open() && MayStopJob(k, w) {
+	if s.Open() && k.MayStopJob(w) {
 		s.StopURL = "/jobs/" + strconv.FormatInt(w.ID, 10) + "/cancel"
 	}
 	return s
@@ -21,7 +21,7 @@ func JobStatus(k *Request, w models.Job) ui.JobStatus {
 // partners for which they have the permission payouts.write. For a job without a partner, they need this
 // permission for all partners, and for a replay pricing.write. No user may cancel a retention run, because
 // it would be continued within an hour.
-func MayStopJob(k *Request, w models.Job) bool {
+func (k *Request) MayStopJob(w models.Job) bool {
 	switch {
 	case w.Kind == models.JobRetentionRun:
 		return false

@@ -15,7 +15,7 @@ const usersNamed = 5
 
 // OtherUsers returns the users who have a permission for a partner, as in "ann@example.com or bob@example.com". The
 // parameter except is a user to omit. If there are no other users, OtherUsers returns "".
-func OtherUsers(k *Request, p authz.Permission, partner, except uuid.UUID) (string, error) {
+func (k *Request) OtherUsers(p authz.Permission, partner, except uuid.UUID) (string, error) {
 	all, err := k.console.Staff.List(k.R.Context())
 	if err != nil {
 		return "", err

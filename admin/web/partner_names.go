@@ -12,7 +12,7 @@ type PartnerNames map[uuid.UUID]string
 
 // NamesOfPartners reads the slugs of the partners with the given ids, except for partners that the
 // user cannot see.
-func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
+func (k *Request) NamesOfPartners(ids []uuid.UUID) (PartnerNames, error) {
 	all, err := k.console.Partners.ByIDs(k.R.Context(), k.Scope, ids)
 	names := make(PartnerNames, len(all))
 	for partner, p := range all {
@@ -30,7 +30,7 @@ func (s PartnerNames) Of(partner uuid.UUID) string {
 }
 
 // AllPartnerNames reads the slugs of all partners, for pages that show the scopes of roles.
-func AllPartnerNames(k *Request) (PartnerNames, error) {
+func (k *Request) AllPartnerNames() (PartnerNames, error) {
 	all, err := k.console.Partners.List(k.R.Context(), scope.System)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ const maxDays = 400
 // selectedDates returns the range of dates in the query's parameters from and to, and its times. Without one of the
 // dates, it is the other one or, for the end, today. If the query has no dates or they are not valid, ok is false. In
 // the second case, mistakes explains why.
-func selectedDates(k *Request) (r Range, within reporting.Range, mistakes []Notice, ok bool) {
+func (k *Request) selectedDates() (r Range, within reporting.Range, mistakes []Notice, ok bool) {
 	from, until, mistakes := DateRange(k.R.URL.Query())
 	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {
 		return r, within, nil, false
@@ -109,9 +109,9 @@ func selectedDates(k *Request) (r Range, within reporting.Range, mistakes []Noti
 
 // SelectedRange returns the range that the query selects by name or by dates, its times, and the controls that select
 // another one. path is the address of the page without these parameters. It ends with "?" or "&".
-func SelectedRange(k *Request, path string) (r Range, within reporting.Range, period ui.Period) {
+func (k *Request) SelectedRange(path string) (r Range, within reporting.Range, period ui.Period) {
 	q := k.R.URL.Query()
-	r, within, mistakes, dated := selectedDates(k)
+	r, within, mistakes, dated := k.selectedDates()
 	if !dated {
 		i := slices.IndexFunc(ranges, func(named Range) bool { return named.name == q.Get("range") })
 		if i < 0 {

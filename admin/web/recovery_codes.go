@@ -7,7 +7,7 @@ import (
 )
 
 // ShowRecoveryCodes shows new recovery codes. They cannot be shown again.
-func ShowRecoveryCodes(k *Request, codes []string) error {
+func (k *Request) ShowRecoveryCodes(codes []string) error {
 	return k.ShowSecret(http.StatusOK, ui.RecoveryCodes(ui.RecoveryCodesView{
 		Shell:  k.Shell("Recovery codes"),
 		Codes:  codes,

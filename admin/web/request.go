@@ -105,10 +105,10 @@ func (k *Request) answer() error {
 			return err
 		}
 	}
-	if err := submission(k); err != nil {
+	if err := k.submission(); err != nil {
 		return err
 	}
-	if err := restore(k); err != nil {
+	if err := k.restore(); err != nil {
 		return err
 	}
 	if err := k.showSaved(); err != nil {
@@ -128,7 +128,7 @@ func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
 
 // enter reads the session and checks that the user may use the route.
 func (k *Request) enter() error {
-	if token := sessionToken(k); token != "" {
+	if token := k.sessionToken(); token != "" {
 		find := k.console.Staff.Session
 		if k.Route.live() {
 			find = k.console.Staff.PeekSession

@@ -59,11 +59,11 @@ var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 // ended. It returns the page to open after the same user has signed in again. On that page, the values
 // are restored. If the form cannot be restored, it returns the overview, which says so. If the request does not
 // come from a session that has ended, saveForm returns "".
-func saveForm(k *Request) string {
+func (k *Request) saveForm() string {
 	if k.Session.Stage != "" {
 		return ""
 	}
-	person, found, err := k.console.Staff.EndedSession(k.R.Context(), sessionToken(k))
+	person, found, err := k.console.Staff.EndedSession(k.R.Context(), k.sessionToken())
 	if err != nil || !found {
 		return ""
 	}
@@ -81,7 +81,7 @@ func saveForm(k *Request) string {
 			audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
 			return ""
 		} else if found {
-			return created(k, object)
+			return k.created(object)
 		}
 	}
 	// A field without a value, such as an empty checkbox, is saved as an empty list.
@@ -113,7 +113,7 @@ func withQuery(path, name, value string) string {
 
 // restore loads the user's saved form if the query requests it, and adds the notices about saved forms. It
 // loads a form only for the page that restores it, and not for requests that another site caused.
-func restore(k *Request) error {
+func (k *Request) restore() error {
 	why := k.R.URL.Query().Get("restore")
 	if why == "" || k.R.Method != http.MethodGet || !k.SignedIn() || k.isCrossSiteNavigation() {
 		return nil

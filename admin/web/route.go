@@ -20,8 +20,8 @@ type Route struct {
 	Login        models.SessionStage // for sessions at this stage of signing in
 	Limit        int64               // maximum size of the request in bytes; 0 means MaxForm
 	Long         bool                // an upload or download, which may take longer than a page
-	Creates      string              // page of the object that the form creates; see [created]
-	Form         string              // page that can restore the form; see [saveForm]
+	Creates      string              // page of the object that the form creates; see [Request.created]
+	Form         string              // page that can restore the form; see [Request.saveForm]
 	Saves        []string            // fields of the form whose values can be saved: no secrets, and no personal data
 	ShownOnce    bool                // the response shows a secret that cannot be shown again
 	Erasable     bool                // an export, a form or a search of erasable data, closed while this data is hidden; see [Request.Erasable]

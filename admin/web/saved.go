@@ -139,7 +139,7 @@ func (k *Request) showSaved() error {
 // savedLinks returns a link to the object of an event, if it is on another page, and one to the page that rolls back
 // a published version.
 func (k *Request) savedLinks(e models.AuditEvent) (links []ui.Link, err error) {
-	rows, err := AuditRows(k, []models.AuditEvent{e})
+	rows, err := k.AuditRows([]models.AuditEvent{e})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ func (c *Console) cookieName() string {
 	return "pingpost_session"
 }
 
-func sessionToken(k *Request) string {
+func (k *Request) sessionToken() string {
 	cookie, err := k.R.Cookie(k.console.cookieName())
 	if err != nil {
 		return ""
@@ -20,7 +20,7 @@ func sessionToken(k *Request) string {
 }
 
 // SetSessionCookie sets the session cookie. An empty token removes it.
-func SetSessionCookie(k *Request, token string) {
+func (k *Request) SetSessionCookie(token string) {
 	cookie := &http.Cookie{ //nolint:gosec // a development console has no https
 		Name:     k.console.cookieName(),
 		Value:    token,

@@ -47,7 +47,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	s := ui.Shell{
 		Title:       title,
 		Environment: k.console.Environment,
-		Theme:       theme(k),
+		Theme:       k.theme(),
 		Path:        k.path(),
 		HelpURL:     k.helpURL(),
 		Now:         k.Now,

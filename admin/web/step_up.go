@@ -8,7 +8,7 @@ import (
 
 // RequireStepUp redirects to the step-up page, unless the user has recently signed in or
 // confirmed their identity. It returns ErrResponseWritten if it redirects.
-func RequireStepUp(k *Request) error {
+func (k *Request) RequireStepUp() error {
 	if !k.SignedIn() || k.Session.Confirmed(k.Now) {
 		return nil
 	}
@@ -24,29 +24,29 @@ func RequireStepUp(k *Request) error {
 
 // StepUp reports whether a form requires a step-up, and whether the user can enter a code instead
 // of the password.
-func StepUp(k *Request) ui.StepUp {
+func (k *Request) StepUp() ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
 // StepUpAgain is like StepUp, but requires the step-up even if the user has just confirmed their
 // identity.
-func StepUpAgain(k *Request) ui.StepUp {
-	s := StepUp(k)
+func (k *Request) StepUpAgain() ui.StepUp {
+	s := k.StepUp()
 	s.Needed = true
 	return s
 }
 
-func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
-	if !StepUp(k).Needed {
+func (k *Request) checkStepUp() (mistakes ui.Errors, err error) {
+	if !k.StepUp().Needed {
 		return nil, nil
 	}
-	return confirm(k)
+	return k.confirm()
 }
 
 // confirm checks the password or code in a form.
-func confirm(k *Request) (mistakes ui.Errors, err error) {
+func (k *Request) confirm() (mistakes ui.Errors, err error) {
 	if err := k.console.Staff.By(k.By).Confirm(k.R.Context(), k.Session, k.R.PostForm.Get("proof")); err != nil {
-		_, message, other := formError(k, err)
+		_, message, other := k.formError(err)
 		if other != nil {
 			return nil, other
 		}

@@ -11,7 +11,7 @@ const (
 )
 
 // theme returns the chosen theme: "light", "dark", or "" to follow the system.
-func theme(k *Request) string {
+func (k *Request) theme() string {
 	cookie, err := k.R.Cookie(themeCookie)
 	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
 		return ""

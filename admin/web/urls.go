@@ -36,7 +36,7 @@ func DisclosureURL(disclosure uuid.UUID) string {
 
 // PartnerLink returns a partner's name, with a link to the partner's page if the user may see that page.
 // The platform account has no page.
-func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
+func (k *Request) PartnerLink(partner uuid.UUID, name string) ui.Link {
 	if partner == models.PlatformIDs.Partner || !k.MayAt(ReadPartners, partner) {
 		return ui.Link{Label: name}
 	}
@@ -44,7 +44,7 @@ func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
 }
 
 // Next returns the page to show after signing in.
-func Next(k *Request) string { return Local(k.R.FormValue("next")) }
+func (k *Request) Next() string { return Local(k.R.FormValue("next")) }
 
 // LoggedRequestsURL returns the address of the logged requests of all partners, with the given filters.
 func LoggedRequestsURL(filters url.Values) string { return "/partners/requests?" + filters.Encode() }
@@ -62,7 +62,7 @@ func StatementURL(run, partner uuid.UUID) string {
 // RunLink returns the link from a ledger entry to its payout run. For a user who cannot see the run,
 // RunLink links to the partner's statement in that run. That link has no URL while the run is being
 // prepared.
-func RunLink(k *Request, e payouts.Entry) ui.Link {
+func (k *Request) RunLink(e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
 	case k.MayForAllPartners(ReadPayouts):
@@ -74,7 +74,7 @@ func RunLink(k *Request, e payouts.Entry) ui.Link {
 }
 
 // EntryNote returns the note of a ledger entry. For a return, it starts with the return reason.
-func EntryNote(k *Request, e payouts.Entry) string {
+func (k *Request) EntryNote(e payouts.Entry) string {
 	e.Note = k.Erasable(e.Note)
 	if e.Kind == models.EntryReturn {
 		return ui.Sentence(e.NoteText())
@@ -114,7 +114,7 @@ func StaffURL(person uuid.UUID) string { return "/staff/" + id.Format(id.Staff, 
 
 // PathID parses the id in a path parameter. It returns ErrNotFound if the parameter is not an id of
 // the given kind.
-func PathID(k *Request, name string, kind id.Kind) (uuid.UUID, error) {
+func (k *Request) PathID(name string, kind id.Kind) (uuid.UUID, error) {
 	object, err := id.Parse(kind, k.R.PathValue(name))
 	if err != nil {
 		return object, ErrNotFound
