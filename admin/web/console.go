@@ -5,51 +5,21 @@ package web
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/admin/assets"
-	"github.com/pingpost/pingpost/internal/base/clock"
-	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
-	"github.com/pingpost/pingpost/internal/platform/snapshot"
-	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates/ui"
 )
-
-// Options contains the dependencies of all pages. All fields except AccessLog are required.
-type Options struct {
-	Environment string // "production" or "development"
-	Clock       clock.Clock
-	Log         *slog.Logger
-	Access      *snapshot.Holder[authz.Access]
-	Staff       *staff.Service
-	Audit       *audit.Log
-	Partners    *partners.Service           // for the names of partners
-	Prices      *ratecard.Service           // for the titles of drafts
-	Readable    func(context.Context) error // the reason why erasable data is hidden, or nil
-	AccessLog   *httpserver.AccessLog       // nil disables it
-	Metrics     *httpserver.Metrics
-	Clients     *httpserver.Clients
-}
-
-// Console serves the routes of all areas.
-type Console struct {
-	Options
-	http     *httpserver.Listener
-	assets   templateAssets
-	compress func(http.Handler) http.HandlerFunc
-
-	crossOrigin *http.CrossOriginProtection
-}
 
 // New returns the handler of the console.
 func New(o Options, routes []Route) (http.Handler, error) {
@@ -85,6 +55,132 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	return engine, nil
 }
 
+func assetURLs() ui.Assets {
+	return ui.Assets{
+		Style:  assets.URL("console.css"),
+		HTMX:   assets.URL("htmx.min.js"),
+		Script: assets.URL("console.js"),
+		Icon:   assets.URL("icon.svg"),
+	}
+}
+
+// serve returns the handler for a route. The handler authenticates and authorizes the user, calls
+// Route.Handle, and shows an error page if that fails.
+func (c *Console) serve(rt Route) gin.HandlerFunc {
+	name := rt.Path
+	if name == "" {
+		name = "none"
+	}
+	return c.http.Endpoint(name, func(g *gin.Context, rec *httpserver.Record) error {
+		k := c.request(g, rec, rt)
+		ctx, cancel := context.WithTimeout(g.Request.Context(), rt.within())
+		defer cancel()
+		k.R = k.R.WithContext(ctx)
+		k.R.Body = http.MaxBytesReader(k.W, k.R.Body, max(MaxForm, rt.Limit))
+		err := k.answer()
+		if err != nil && errors.Is(g.Request.Context().Err(), context.Canceled) { // the user has left the page
+			return http.ErrAbortHandler
+		}
+		if err != nil {
+			k.fail(err)
+		}
+		return nil
+	})
+}
+
+func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
+	k := &Request{
+		console: c,
+		User:    User{Access: c.Access.Get()},
+		W:       g.Writer,
+		R:       g.Request,
+		Route:   rt,
+		Now:     rec.Start,
+		logged:  rec,
+	}
+	k.readable = sync.OnceValue(func() error { return c.Readable(k.R.Context()) })
+	for _, p := range g.Params {
+		k.R.SetPathValue(p.Key, p.Value)
+	}
+	k.By = audit.Actor{Name: audit.Anonymous.Name, RequestID: rec.IDText}
+	if rec.Client.IsValid() {
+		k.By.Address = rec.Client.String()
+	}
+	rec.Outcome = outcomeOK
+	g.Set(requestKey, k)
+	return k
+}
+
+const requestKey = "console.request"
+
+// outcomeOK is the outcome of successful requests in the access log and the metrics.
+const outcomeOK = "ok"
+
+// answer checks access, parses the form and calls the route's handler.
+func (k *Request) answer() error {
+	if err := k.enter(); err != nil {
+		return err
+	}
+	// Routes with their own limit accept files. Their handlers read the form themselves.
+	if k.Route.Method == http.MethodPost && k.Route.Limit == 0 {
+		if err := k.ParseForm(); err != nil {
+			return err
+		}
+	}
+	if err := k.submission(); err != nil {
+		return err
+	}
+	if err := k.restore(); err != nil {
+		return err
+	}
+	if err := k.showSaved(); err != nil {
+		return err
+	}
+	return k.Route.Handle(k)
+}
+
+// enter reads the session and checks that the user may use the route.
+func (k *Request) enter() error {
+	if token := k.sessionToken(); token != "" {
+		find := k.console.Staff.Session
+		if k.Route.live() {
+			find = k.console.Staff.PeekSession
+		}
+		session, err := find(k.R.Context(), token)
+		switch f := apperr.As(err); {
+		case err == nil:
+			k.Session = session
+			k.By.Staff, k.By.Name = session.Staff.ID, session.Staff.Email
+		case f == nil || f.Code != apperr.Unauthorized:
+			return err
+		}
+	}
+	if k.Route.Open {
+		return nil
+	}
+	if want := k.Route.stage(); k.Session.Stage != want {
+		return errSignIn
+	}
+	if k.Route.Needs == (authz.Permission{}) {
+		return nil
+	}
+	if !k.May(k.Route.Needs) {
+		return ErrForbidden
+	}
+	k.Scope, _ = k.ScopeOf(k.Route.Needs)
+	k.By.Role = k.roleFor(k.Route.Needs)
+	return nil
+}
+
+// reject shows an error page after a panic.
+func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
+	if k, ok := g.Get(requestKey); ok {
+		k.(*Request).fail(errBroken)
+		return
+	}
+	c.request(g, rec, Route{}).fail(errBroken)
+}
+
 // rejectCrossSite returns middleware that rejects forms submitted by other sites.
 func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	reject := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
@@ -105,12 +201,6 @@ func rejectMethod(k *Request) error {
 	return errMethod
 }
 
-// Time limits for requests.
-const (
-	requestTimeout  = 30 * time.Second
-	transferTimeout = time.Hour // for uploads and downloads
-)
-
 func (c *Console) secure(g *gin.Context) {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -126,11 +216,3 @@ func (c *Console) secure(g *gin.Context) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
-
-// Production reports whether the environment is production, where the console is served over HTTPS.
-func (k *Request) Production() bool { return k.console.production() }
-
-func (c *Console) production() bool { return c.Environment == "production" }
-
-// ErrResponseWritten means that the handler has already written the response.
-var ErrResponseWritten = errors.New("response already written")

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/platform/audit"
@@ -31,24 +32,6 @@ func Field(name string) func(*apperr.Error) string {
 	return func(*apperr.Error) string { return name }
 }
 
-// StepUpRule determines when a form requires a step-up.
-type StepUpRule int
-
-const (
-	NoStepUp       StepUpRule = iota
-	StepUpRequired            // unless the user has recently confirmed their identity; the form has a field for the proof
-	StepUpOnSubmit            // the submitted values require it; the form is shown again with the field
-	StepUpAlways              // always; the proof is checked only if the form has no errors, because a code works only once
-)
-
-// StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, and NoStepUp otherwise.
-func StepUpWhen(needed bool) StepUpRule {
-	if needed {
-		return StepUpOnSubmit
-	}
-	return NoStepUp
-}
-
 // Rejected contains the reason why a form is shown again.
 type Rejected struct {
 	Status   int
@@ -73,10 +56,11 @@ func (r Rejected) Message() string {
 // again.
 func (k *Request) Submit(f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: k.FormRowVersion()}
-	proof, err := k.applyStepUp(f.StepUp, &r)
+	stepUp, proof, err := k.applyStepUp(f.StepUp, len(f.Errors) > 0)
 	if err != nil {
 		return err
 	}
+	r.StepUp = stepUp
 	if r.Errors = append(r.Errors, proof...); len(r.Errors) > 0 {
 		return f.Show(r)
 	}
@@ -88,28 +72,6 @@ func (k *Request) Submit(f Form) error {
 		return k.Redirect(next)
 	}
 	return nil
-}
-
-// Failure returns err if the platform caused it, and nil if the user did.
-func Failure(err error) *apperr.Error {
-	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
-		return f
-	}
-	return nil
-}
-
-// ShowFailure logs an error and shows it in a form, which can then be submitted again.
-func (k *Request) ShowFailure(f *apperr.Error, show func(Rejected) error) error {
-	k.logError(f)
-	k.By.Form = audit.Submission{}
-	return show(Rejected{
-		Status: f.Status(), StepUp: k.StepUpAgain(), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
-	})
-}
-
-// Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.
-func (k *Request) Reject(err error, f Form) error {
-	return f.reject(k, err, Rejected{Version: k.FormRowVersion()})
 }
 
 func (f Form) reject(k *Request, err error, r Rejected) error {
@@ -130,27 +92,24 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 	return f.Show(r)
 }
 
-// applyStepUp checks the step-up of a form and sets r.StepUp.
-func (k *Request) applyStepUp(p StepUpRule, r *Rejected) (ui.Errors, error) {
-	switch p {
-	case NoStepUp:
-		return nil, nil
-	case StepUpOnSubmit:
-		r.StepUp = k.StepUp()
-		if r.StepUp.Needed && !k.R.PostForm.Has("proof") {
-			return ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
-		}
-		return k.checkStepUp()
-	case StepUpRequired:
-		mistakes, err := k.checkStepUp()
-		r.StepUp = k.StepUp()
-		return mistakes, err
-	case StepUpAlways:
-		r.StepUp = k.StepUpAgain()
-		if len(r.Errors) > 0 {
-			return nil, nil
-		}
-		return k.confirm()
+// Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.
+func (k *Request) Reject(err error, f Form) error {
+	return f.reject(k, err, Rejected{Version: k.FormRowVersion()})
+}
+
+// ShowFailure logs an error and shows it in a form, which can then be submitted again.
+func (k *Request) ShowFailure(f *apperr.Error, show func(Rejected) error) error {
+	k.logError(f)
+	k.By.Form = audit.Submission{}
+	return show(Rejected{
+		Status: f.Status(), StepUp: k.StepUpAgain(), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
+	})
+}
+
+// CheckTypedName checks that the user typed the name of the object to confirm a change.
+func (k *Request) CheckTypedName(name string) ui.Errors {
+	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
+		return ui.Errors{{Field: "name", Message: "The text does not match. Type “" + name + "” to confirm."}}
 	}
-	panic("unknown step-up rule")
+	return nil
 }

@@ -5,14 +5,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/base/apperr"
-	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/templates/ui"
 )
-
-var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
-	"The form is incomplete. Open the page again, then fill in the form and submit it.")
 
 // submission reads the key of a form that creates an object. If the form was already submitted
 // with this key, it redirects to the object that was created. It does nothing on routes for large
@@ -80,13 +75,4 @@ var submittedNotices = map[string]Notice{
 		Code: "shown_once",
 		Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one.",
 	},
-}
-
-// FormKey returns the key for the forms on this page. If a form with a key was submitted, FormKey
-// returns the same key, so that a failed form can be submitted again. Otherwise, it returns a new key.
-func (k *Request) FormKey() string {
-	if k.By.Form.Key != uuid.Nil {
-		return k.By.Form.Key.String()
-	}
-	return id.New(k.Now).String()
 }

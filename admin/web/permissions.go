@@ -1,8 +1,6 @@
 package web
 
 import (
-	"github.com/pingpost/pingpost/internal/base/scope"
-	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/authz"
 )
 
@@ -97,21 +95,6 @@ var permissionLabels = map[string]string{
 	"payouts, approve":      "accept or reject returns, approve adjustments and payout runs, and mark payout runs as paid",
 	"reconciliation, read":  "view reconciliations",
 	"reconciliation, write": "reconcile partner files",
-}
-
-// EventReader returns which audit events the user may see: those about the areas that they may open.
-func (u User) EventReader() audit.Reader {
-	return func(a audit.Area) scope.Scope {
-		p := authz.Permission{Object: string(a), Action: "read"}
-		if a == audit.Unknown {
-			p = VerifyAudit
-		}
-		_, partial := partialPermissions[p]
-		if sc, ok := u.ScopeOf(p); ok && (partial || u.May(p)) {
-			return sc
-		}
-		return scope.Scope{}
-	}
 }
 
 // PermissionLabel returns the label of a permission, such as "edit partners".

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,29 @@ import (
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/templates/ui"
 )
+
+// DateRange parses the first and the last day of a filter, in UTC. It returns the start of the
+// first day and the end of the last. If a date is not valid, it returns a notice. The caller must
+// then list no rows, because ignoring the date would list too many.
+func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
+	for name, into := range map[string]*time.Time{"from": &from, "to": &to} {
+		day, err := time.Parse(time.DateOnly, q.Get(name))
+		switch {
+		case q.Get(name) == "":
+		case err != nil:
+			mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter dates as YYYY-MM-DD, such as 2026-01-31."}}
+		default:
+			*into = day
+		}
+	}
+	if len(mistakes) == 0 && !to.IsZero() && from.After(to) {
+		mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter a start date that is not after the end date."}}
+	}
+	if !to.IsZero() {
+		to = to.AddDate(0, 0, 1) // the last day is included
+	}
+	return from, to, mistakes
+}
 
 const day = 24 * time.Hour
 

@@ -3,23 +3,55 @@ package web
 import (
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"net/http"
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-	"github.com/gin-gonic/gin"
-	"github.com/klauspost/compress/gzhttp"
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
+	"github.com/pingpost/pingpost/internal/platform/snapshot"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/templates/ui"
 )
+
+// Options contains the dependencies of all pages. All fields except AccessLog are required.
+type Options struct {
+	Environment string // "production" or "development"
+	Clock       clock.Clock
+	Log         *slog.Logger
+	Access      *snapshot.Holder[authz.Access]
+	Staff       *staff.Service
+	Audit       *audit.Log
+	Partners    *partners.Service           // for the names of partners
+	Prices      *ratecard.Service           // for the titles of drafts
+	Readable    func(context.Context) error // the reason why erasable data is hidden, or nil
+	AccessLog   *httpserver.AccessLog       // nil disables it
+	Metrics     *httpserver.Metrics
+	Clients     *httpserver.Clients
+}
+
+// Console serves the routes of all areas.
+type Console struct {
+	Options
+	http     *httpserver.Listener
+	assets   ui.Assets
+	compress func(http.Handler) http.HandlerFunc
+
+	crossOrigin *http.CrossOriginProtection
+}
+
+// production reports whether the environment is production, where the console is served over HTTPS.
+func (c *Console) production() bool { return c.Environment == "production" }
 
 // Request is a request to the console, with the user who sent it and the user's scope.
 type Request struct {
@@ -39,152 +71,16 @@ type Request struct {
 	hidden          error              // the reason, if the response hides a value
 }
 
-// MaxForm is the maximum size of a form, in bytes.
-const MaxForm = 256 << 10
+// Notice is a message above a page.
+type Notice = ui.Notice
 
-// serve returns the handler for a route. The handler authenticates and authorizes the user, calls
-// Route.Handle, and shows an error page if that fails.
-func (c *Console) serve(rt Route) gin.HandlerFunc {
-	name := rt.Path
-	if name == "" {
-		name = "none"
+// ParseForm parses the submitted form without checking the fields. It is called before the handlers
+// of POST routes that do not set Route.Limit.
+func (k *Request) ParseForm() error {
+	if err := k.R.ParseForm(); err != nil {
+		return badForm(err)
 	}
-	return c.http.Endpoint(name, func(g *gin.Context, rec *httpserver.Record) error {
-		k := c.request(g, rec, rt)
-		ctx, cancel := context.WithTimeout(g.Request.Context(), rt.within())
-		defer cancel()
-		k.R = k.R.WithContext(ctx)
-		k.R.Body = http.MaxBytesReader(k.W, k.R.Body, max(MaxForm, rt.Limit))
-		err := k.answer()
-		if err != nil && errors.Is(g.Request.Context().Err(), context.Canceled) { // the user has left the page
-			return http.ErrAbortHandler
-		}
-		if err != nil {
-			k.fail(err)
-		}
-		return nil
-	})
-}
-
-const requestKey = "console.request"
-
-func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
-	k := &Request{
-		console: c,
-		User:    User{Access: c.Access.Get()},
-		W:       g.Writer,
-		R:       g.Request,
-		Route:   rt,
-		Now:     rec.Start,
-		logged:  rec,
-	}
-	k.readable = sync.OnceValue(func() error { return c.Readable(k.R.Context()) })
-	for _, p := range g.Params {
-		k.R.SetPathValue(p.Key, p.Value)
-	}
-	k.By = audit.Actor{Name: audit.Anonymous.Name, RequestID: rec.IDText}
-	if rec.Client.IsValid() {
-		k.By.Address = rec.Client.String()
-	}
-	rec.Outcome = outcomeOK
-	g.Set(requestKey, k)
-	return k
-}
-
-// outcomeOK is the outcome of successful requests in the access log and the metrics.
-const outcomeOK = "ok"
-
-// answer checks access, parses the form and calls the route's handler.
-func (k *Request) answer() error {
-	if err := k.enter(); err != nil {
-		return err
-	}
-	// Routes with their own limit accept files. Their handlers read the form themselves.
-	if k.Route.Method == http.MethodPost && k.Route.Limit == 0 {
-		if err := k.ParseForm(); err != nil {
-			return err
-		}
-	}
-	if err := k.submission(); err != nil {
-		return err
-	}
-	if err := k.restore(); err != nil {
-		return err
-	}
-	if err := k.showSaved(); err != nil {
-		return err
-	}
-	return k.Route.Handle(k)
-}
-
-// reject shows an error page after a panic.
-func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
-	if k, ok := g.Get(requestKey); ok {
-		k.(*Request).fail(errBroken)
-		return
-	}
-	c.request(g, rec, Route{}).fail(errBroken)
-}
-
-// enter reads the session and checks that the user may use the route.
-func (k *Request) enter() error {
-	if token := k.sessionToken(); token != "" {
-		find := k.console.Staff.Session
-		if k.Route.live() {
-			find = k.console.Staff.PeekSession
-		}
-		session, err := find(k.R.Context(), token)
-		switch f := apperr.As(err); {
-		case err == nil:
-			k.Session = session
-			k.By.Staff, k.By.Name = session.Staff.ID, session.Staff.Email
-		case f == nil || f.Code != apperr.Unauthorized:
-			return err
-		}
-	}
-	if k.Route.Open {
-		return nil
-	}
-	if want := k.Route.stage(); k.Session.Stage != want {
-		return errSignIn
-	}
-	if k.Route.Needs == (authz.Permission{}) {
-		return nil
-	}
-	if !k.May(k.Route.Needs) {
-		return ErrForbidden
-	}
-	k.Scope, _ = k.ScopeOf(k.Route.Needs)
-	k.By.Role = k.roleFor(k.Route.Needs)
 	return nil
-}
-
-// Show responds with a page, compressed if the client accepts that. It always returns nil, so that
-// handlers can end with "return k.Show(…)".
-func (k *Request) Show(status int, page templ.Component) error {
-	if k.restored != nil {
-		page = k.restoredPage(page)
-	}
-	if k.isCrossSiteNavigation() {
-		k.W.Header().Set(gzhttp.HeaderNoCompression, "cross-site")
-	}
-	k.console.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(status)
-		// The wrapper hides Flush. If templ flushed, even the smallest pages would be compressed.
-		ctx := ui.WithNotice(ui.WithFormKey(r.Context(), k.FormKey()), k.hiddenNotice())
-		if err := page.Render(ctx, struct{ io.Writer }{w}); err != nil {
-			k.console.Log.Debug("cannot send a page", "request_id", k.By.RequestID, "error", err.Error())
-		}
-	})).ServeHTTP(k.W, k.R)
-	return nil
-}
-
-// ShowSecret responds with a page that shows a secret. The page is not compressed, because the size
-// of a compressed page reveals whether text occurs in it twice.
-func (k *Request) ShowSecret(status int, page templ.Component) error {
-	k.W.Header().Set(gzhttp.HeaderNoCompression, "secret")
-	return k.Show(status, page)
 }
 
 // isCrossSiteNavigation reports whether another site caused the request, by the rule for submitted
@@ -195,26 +91,119 @@ func (k *Request) isCrossSiteNavigation() bool {
 	return k.console.crossOrigin.Check(form) != nil
 }
 
-// Redirect redirects to another page with status 303. It always returns nil, so that handlers can
-// end with "return k.Redirect(…)".
-func (k *Request) Redirect(path string) error {
-	k.announceSaved()
-	http.Redirect(k.W, k.R, path, http.StatusSeeOther)
-	return nil
-}
-
-// Resubmit redirects the form to another route with status 307, so that the browser posts it there and its values
-// are not in a URL. It always returns nil.
-func (k *Request) Resubmit(path string) error {
-	http.Redirect(k.W, k.R, path, http.StatusTemporaryRedirect)
-	return nil
-}
-
-// ParseForm parses the submitted form without checking the fields. It is called before the handlers
-// of POST routes that do not set Route.Limit.
-func (k *Request) ParseForm() error {
-	if err := k.R.ParseForm(); err != nil {
-		return badForm(err)
+// path returns the URL of this page. It returns "/" if a GET request would not show the same page,
+// for example after a form was submitted.
+func (k *Request) path() string {
+	if k.R.Method != http.MethodGet || k.R.Pattern == "/" || strings.HasPrefix(k.R.URL.Path, "/invite/") {
+		return "/"
 	}
-	return nil
+	return k.R.URL.RequestURI()
+}
+
+func (k *Request) inArea(path string) bool {
+	here := k.R.URL.Path
+	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
+}
+
+// PathID parses the id in a path parameter. It returns ErrNotFound if the parameter is not an id of
+// the given kind.
+func (k *Request) PathID(name string, kind id.Kind) (uuid.UUID, error) {
+	object, err := id.Parse(kind, k.R.PathValue(name))
+	if err != nil {
+		return object, ErrNotFound
+	}
+	return object, nil
+}
+
+// Next returns the page to show after signing in.
+func (k *Request) Next() string { return Local(k.R.FormValue("next")) }
+
+// Local returns the given path if it is a path of this console, and "/" otherwise. It prevents open
+// redirects after signing in.
+func Local(path string) string {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+		return "/"
+	}
+	return path
+}
+
+// FormKey returns the key for the forms on this page. If a form with a key was submitted, FormKey
+// returns the same key, so that a failed form can be submitted again. Otherwise, it returns a new key.
+func (k *Request) FormKey() string {
+	if k.By.Form.Key != uuid.Nil {
+		return k.By.Form.Key.String()
+	}
+	return id.New(k.Now).String()
+}
+
+// hiddenValue is what pages show instead of erasable data that is hidden.
+const hiddenValue = "hidden"
+
+// Erasable returns a value that is erased together with a lead, as pages may show it. While the database may
+// contain data that should have been erased, for example because an older backup was restored, the value is
+// hidden, and the page shows the reason. All values that an erasure deletes must be passed through Erasable, and so
+// must values for which a page searches, because a result would confirm them.
+func (k *Request) Erasable(value string) string {
+	if value == "" {
+		return ""
+	}
+	if err := k.readable(); err != nil {
+		k.hidden = err
+		return hiddenValue
+	}
+	return value
+}
+
+// CheckErasable returns the reason why erasable data is hidden, or nil. Pages and exports that contain nothing
+// else are rejected with this error.
+func (k *Request) CheckErasable() error { return k.readable() }
+
+// hiddenNotice returns the notice about hidden values, or nil if the response hides none.
+func (k *Request) hiddenNotice() *ui.Notice {
+	if k.hidden == nil {
+		return nil
+	}
+	text := "Personal data is hidden on this page, because some of it should have been erased."
+	if reason := apperr.As(k.hidden); reason != nil {
+		text += " " + reason.Message
+	}
+	return &ui.Notice{Kind: "warn", Code: "erasable_hidden", Text: text}
+}
+
+// cookieName returns the name of the session cookie. In production, the prefix __Host- restricts the
+// cookie to HTTPS and to this host. In development, the console does not use HTTPS.
+func (c *Console) cookieName() string {
+	if c.production() {
+		return "__Host-pingpost"
+	}
+	return "pingpost_session"
+}
+
+func (k *Request) sessionToken() string {
+	cookie, err := k.R.Cookie(k.console.cookieName())
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// SetSessionCookie sets the session cookie. An empty token removes it.
+func (k *Request) SetSessionCookie(token string) {
+	cookie := &http.Cookie{ //nolint:gosec // a development console has no https
+		Name:     k.console.cookieName(),
+		Value:    token,
+		Path:     "/",
+		HttpOnly: true,
+		Secure:   k.console.production(),
+		SameSite: http.SameSiteLaxMode,
+	}
+	if token == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(k.W, cookie)
+}
+
+// logError records an error in the access log and the metrics.
+func (k *Request) logError(f *apperr.Error) {
+	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
 }

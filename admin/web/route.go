@@ -1,6 +1,7 @@
 package web
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -59,3 +60,27 @@ func (r Route) action() string {
 	}
 	return r.Needs.Object + "." + r.Needs.Action
 }
+
+// MayOpen reports whether the user may open a page that has a title.
+func (k *Request) MayOpen(page Route) bool {
+	return page.Own || k.May(page.Needs) && (!page.Everywhere || k.MayForAllPartners(page.Needs))
+}
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+func withQuery(path, name, value string) string {
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return path + mark + name + "=" + value
+}
+
+// Time limits for requests.
+const (
+	requestTimeout  = 30 * time.Second
+	transferTimeout = time.Hour // for uploads and downloads
+)
+
+// MaxForm is the maximum size of a form, in bytes.
+const MaxForm = 256 << 10

@@ -6,6 +6,50 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+// StepUpRule determines when a form requires a step-up.
+type StepUpRule int
+
+const (
+	NoStepUp       StepUpRule = iota
+	StepUpRequired            // unless the user has recently confirmed their identity; the form has a field for the proof
+	StepUpOnSubmit            // the submitted values require it; the form is shown again with the field
+	StepUpAlways              // always; the proof is checked only if the form has no errors, because a code works only once
+)
+
+// StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, and NoStepUp otherwise.
+func StepUpWhen(needed bool) StepUpRule {
+	if needed {
+		return StepUpOnSubmit
+	}
+	return NoStepUp
+}
+
+// applyStepUp checks the step-up of a form, which may have errors in other fields. It returns the step-up to show if
+// the form is shown again.
+func (k *Request) applyStepUp(rule StepUpRule, hasErrors bool) (s ui.StepUp, mistakes ui.Errors, err error) {
+	switch rule {
+	case NoStepUp:
+		return s, nil, nil
+	case StepUpOnSubmit:
+		s = k.StepUp()
+		if s.Needed && !k.R.PostForm.Has("proof") {
+			return s, ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
+		}
+		mistakes, err = k.checkStepUp()
+		return s, mistakes, err
+	case StepUpRequired:
+		mistakes, err = k.checkStepUp()
+		return k.StepUp(), mistakes, err
+	case StepUpAlways:
+		s = k.StepUpAgain()
+		if !hasErrors {
+			mistakes, err = k.confirm()
+		}
+		return s, mistakes, err
+	}
+	panic("unknown step-up rule")
+}
+
 // RequireStepUp redirects to the step-up page, unless the user has recently signed in or
 // confirmed their identity. It returns ErrResponseWritten if it redirects.
 func (k *Request) RequireStepUp() error {

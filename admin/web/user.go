@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
@@ -33,11 +34,6 @@ func (u User) ScopeOf(p authz.Permission) (at scope.Scope, ok bool) {
 func (u User) May(p authz.Permission) bool {
 	at, ok := u.ScopeOf(p)
 	return ok && (at.All() || !ConcernsPlatform(p))
-}
-
-// MayOpen reports whether the user may open a page that has a title.
-func (u User) MayOpen(page Route) bool {
-	return page.Own || u.May(page.Needs) && (!page.Everywhere || u.MayForAllPartners(page.Needs))
 }
 
 // MayAt reports whether the user has a permission for one partner.
@@ -84,4 +80,19 @@ func (u User) RoleNamesGranting(p authz.Permission) string {
 		names = append(names, staff.RoleName(r))
 	}
 	return enumerate(names, "or")
+}
+
+// EventReader returns which audit events the user may see: those about the areas that they may open.
+func (u User) EventReader() audit.Reader {
+	return func(a audit.Area) scope.Scope {
+		p := authz.Permission{Object: string(a), Action: "read"}
+		if a == audit.Unknown {
+			p = VerifyAudit
+		}
+		_, partial := partialPermissions[p]
+		if sc, ok := u.ScopeOf(p); ok && (partial || u.May(p)) {
+			return sc
+		}
+		return scope.Scope{}
+	}
 }
