@@ -31,7 +31,7 @@ func (c *ticking) Now() time.Time {
 	return now
 }
 
-// during returns a response and the times that the clock returned, relative to the first.
+// during returns a response and the clock readings while it was produced, relative to the first one.
 func (c *ticking) during(send func() *httptest.ResponseRecorder) (answer *httptest.ResponseRecorder, ages []time.Duration) {
 	before := len(c.returned)
 	answer = send()

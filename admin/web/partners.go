@@ -81,7 +81,7 @@ func (k *Request) withField(field, value string) string {
 	return (&url.URL{Path: k.R.URL.Path, RawQuery: q.Encode()}).String()
 }
 
-// AtField returns a notice as the error of a field.
+// AtField returns a notice as a field error.
 func AtField(n Notice, field string) ui.FieldError {
 	text := n.Text
 	if len(n.Choices) > 0 {

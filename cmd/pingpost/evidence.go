@@ -166,7 +166,7 @@ const (
 )
 
 var errKeys = apperr.New(apperr.Invalid, "public_keys",
-	"The public keys cannot be read. Give a URL that starts with https:// and ends with /.well-known/pingpost-evidence-key, or a file with its content.")
+	"The public keys cannot be read. Enter a URL that starts with https:// and ends with /.well-known/pingpost-evidence-key, or a file with the content of that URL.")
 
 // publicKeys reads the public keys from a URL or a file.
 func publicKeys(ctx context.Context, source string) ([]pack.PublicKey, error) {
@@ -238,8 +238,8 @@ published, so that older packs can still be verified.`,
 
 func evidenceRevokeKey() *cobra.Command {
 	c := &cobra.Command{
-		Use: "revoke-key KEY", Short: "Mark a stolen key, so that packs signed with it later are not valid",
-		Long: `Mark a key that signs evidence packs as stolen. The published keys then contain the time of the theft, and
+		Use: "revoke-key KEY", Short: "Mark a key as stolen, so that packs signed after the theft are not valid",
+		Long: `Mark an evidence key as stolen. The published keys then contain the time of the theft, and
 "pingpost evidence verify" rejects packs that were signed with the key after this time. If the key is the
 active one, it is replaced. A revocation cannot be withdrawn. To make its time earlier, run the command again.
 An ID can start with a hyphen, so write -- before it, after all flags.`,

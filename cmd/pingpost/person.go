@@ -65,8 +65,8 @@ type personLeadView struct {
 
 func personFind() *cobra.Command {
 	c := &cobra.Command{
-		Use: "find", Short: "List the leads of a person at all partners, newest first", Args: noArgs,
-		Long:    "List the leads of a person at all partners, newest first. " + termHelp,
+		Use: "find", Short: "List a person's leads across all partners, newest first", Args: noArgs,
+		Long:    "List a person's leads across all partners, newest first. " + termHelp,
 		Example: "  pingpost person find --by email < address.txt",
 	}
 	flags, asJSON, term := newDBFlags(c), jsonFlag(c), newTermFlags(c)

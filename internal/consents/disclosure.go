@@ -192,7 +192,7 @@ func (r Replacement) Check() (Replacement, error) {
 	}
 	var err error
 	if r.Note, err = plaintext.CheckNote(r.Note); err == nil && r.Note == "" {
-		err = apperr.InvalidField("note", apperr.Required, "Enter the reason, such as a case number.")
+		err = apperr.InvalidField("note", apperr.Required, "Enter a reason, such as a case number.")
 	}
 	return r, err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Leads are erased with a journal in a bucket. If the bucket cannot be used, or has other entries, no
-// personal data can be read, and the user does not wait long.
+// Leads are erased with a journal in a bucket. If the bucket cannot be used or contains other
+// entries, no personal data can be read, and the request fails quickly.
 func TestJournalInBucket(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

@@ -31,13 +31,13 @@ var (
 	errJournalDiffers = apperr.New(apperr.Unavailable, "journal_differs",
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
 	errJournalKey = apperr.New(apperr.Unavailable, "journal_key",
-		"The key of the erasure journal is not known. Ask an operator to check keys.platform_keys and privacy.erasure_journal_fingerprint.")
+		"The erasure journal's key is unknown. Ask an operator to check keys.platform_keys and privacy.erasure_journal_fingerprint.")
 	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
-		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
+		"Nothing has been erased yet, because the erasure journal cannot be written to. The erasure has been recorded, and will be carried out as soon as the journal can be written to. Ask an operator to check privacy.erasure_journal.")
 	errPartlyPending = apperr.New(apperr.Unavailable, "erasure_partly_pending",
-		"Some leads have not been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check privacy.erasure_journal.")
+		"Some leads have not been erased yet, because the erasure journal cannot be written to. The erasure has been recorded, and will be carried out as soon as the journal can be written to. Ask an operator to check privacy.erasure_journal.")
 	errNotErased = apperr.New(apperr.Unavailable, "not_erased",
-		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
+		"Some leads in the erasure journal have not been erased from this database. Part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
 
 // inFile returns a copy of an error that names the file or object with an entry of the journal.

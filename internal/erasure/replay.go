@@ -17,7 +17,7 @@ import (
 )
 
 var errReplayHeld = apperr.New(apperr.Conflict, "legal_hold",
-	"Leads that were erased after the backup are under a legal hold in this database. Release the legal holds, or confirm that these leads are erased too.")
+	"Some leads that were erased after the backup are under a legal hold in this database. Release the legal holds, or confirm that you want to erase these leads too.")
 
 // ReplayEntry is an entry of the journal whose leads are not erased in the database.
 type ReplayEntry struct {

@@ -117,7 +117,7 @@ func platformAccountPosts(t *testing.T, n *node) {
 	}
 }
 
-// An unknown partnerId, another partner's and an inactive one get the same response, so that the response
+// A partnerId that is unknown, inactive or another partner's always gets the same response, so that the response
 // does not reveal which partners exist (decision 13). Staff see the reason.
 func unknownPartner(t *testing.T, n *node) {
 	gone := n.AddPartner(t, "gone", models.SigningOff)

@@ -51,7 +51,7 @@ var (
 )
 
 // Errors for posts whose quote has expired, or whose transaction already has a lead. The variants of an
-// error have different public codes, and are equal for errors.Is.
+// error have different public codes, but errors.Is treats them as equal.
 var (
 	errExpired = apperr.New(apperr.Expired, "expired", "Transaction has expired").
 			WithPublicCode(apperr.TransactionExpired)

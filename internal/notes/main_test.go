@@ -8,5 +8,5 @@ import (
 
 func TestMain(m *testing.M) { leadkit.Main(m) }
 
-// rig is a platform with leads, and a user who works with their data.
+// rig is a platform with leads and with a user who reads and erases their data.
 type rig struct{ leadkit.Kit }

@@ -34,7 +34,7 @@ var (
 	ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment was already submitted.")
 
 	errAdjusterUnknown = apperr.New(apperr.Forbidden, "person",
-		"Adjustments need a signed-in user. Adjust the balance in the console.")
+		"Only a signed-in user can make adjustments. Adjust the balance in the console.")
 )
 
 // Adjust adds an adjustment to the ledger. If the adjustment exceeds what the user may still adjust alone on this day,

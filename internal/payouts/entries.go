@@ -207,7 +207,7 @@ func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, er
 	return byCurrency(found), postgres.Translate(err)
 }
 
-// byCurrency adds up sums with the same currency.
+// byCurrency adds up amounts in the same currency.
 func byCurrency(found []Sum) []Sum {
 	totals := map[money.Currency]Sum{}
 	for _, sum := range found {

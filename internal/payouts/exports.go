@@ -254,8 +254,8 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	return w.Commit(ctx, setRows)
 }
 
-// attachFile sets the file of an export before the entries are read. An erasure of a text that the entries contain then
-// deletes the file, even if it is not complete, and the job writes another one. An erasure that has already looked for
+// attachFile sets the file of an export before the entries are read. If a text in the entries is erased after that,
+// the file is deleted, even if it is incomplete, and the job writes a new one. An erasure that has already looked for
 // files holds the lock until it has ended.
 func attachFile(tx *gorm.DB, export, file uuid.UUID) error {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('ledger exports'))`).Error; err != nil {
@@ -268,7 +268,7 @@ var (
 	errFileDeleted     = errors.New("the file was deleted, because a text that it contains was erased") // the job is repeated
 	errNoExport        = apperr.New(apperr.NotFound, "export", "Not Found")
 	errExportNeedsUser = apperr.New(apperr.Forbidden, "person",
-		"Exports need a signed-in user. Start the export in the console.")
+		"Only a signed-in user can start an export. Start it in the console.")
 )
 
 // Export returns one of the user's own exports. Users cannot see each other's exports. FileID is nil until the file is

@@ -135,7 +135,7 @@ var (
 		"You checked the consumer's identity, so another user must do this (setting privacy.require_approval).")
 	errCommandIdentity = apperr.New(apperr.Forbidden, "identity_by_command",
 		"The identity check was recorded on the command line, which does not name a user. "+
-			"Record it again in the console. Another user must then do this (setting privacy.require_approval).")
+			"Record it again in the console. Then another user must carry out this step, because privacy.require_approval is set.")
 	errWrongKind = apperr.New(apperr.Conflict, "request_kind",
 		"The consumer did not ask for this. Create another privacy request for what the consumer asked for.")
 	errLeadsFound = apperr.New(apperr.Conflict, "leads_found",

@@ -30,7 +30,7 @@ var (
 		"A password must have 12 to 256 characters and must not contain the email address.")
 	errInvitation = apperr.New(apperr.NotFound, "invitation",
 		"This invitation is no longer valid. Ask an administrator for a new one.")
-	errWrong = apperr.New(apperr.Invalid, "confirmation", "This is neither your password nor a valid code.")
+	errWrong = apperr.New(apperr.Invalid, "confirmation", "The password or code is not correct.")
 	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in.").Retry(2 * time.Second)
 )
 

@@ -321,7 +321,7 @@ func (v AccountFormView) forecastText() string {
 func (v AccountFormView) statuses() []ui.Option {
 	hint := "Posts for this account are rejected. The partner's other accounts are not affected."
 	if v.Default {
-		hint = "Posts for this account are rejected. All pings to the partner's base URL get no price, because this is the default account."
+		hint = "Posts for this account are rejected. Because this is the default account, no pings to the partner's base URL get a price."
 	}
 	return []ui.Option{
 		{Value: "active", Label: "Active", Selected: !v.Suspended},

@@ -761,7 +761,7 @@ func explainHistory(v ExplainView) templ.Component {
 			templ_7745c5c3_Var31 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<section class=\"section\" aria-labelledby=\"history\"><h2 id=\"history\" class=\"mb-1\">Price history</h2><p class=\"hint mb-2\">The rate card's price of this lead, without partner pricing. Versions that did not change it are not listed.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<section class=\"section\" aria-labelledby=\"history\"><h2 id=\"history\" class=\"mb-1\">Price history</h2><p class=\"hint mb-2\">The rate card's price for this lead, before partner pricing. Versions that did not change it are not listed.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

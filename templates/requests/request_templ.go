@@ -1710,7 +1710,7 @@ func found(f Found) templ.Component {
 			}
 		}
 		if f.Leads > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<p class=\"hint mb-2 max-w-3xl\">Equal numbers mean equal email addresses or phone numbers. Number 1 is the one that was searched for or, if none was, the most frequent one.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<p class=\"hint mb-2 max-w-3xl\">Leads with the same number share an email address or phone number. Number 1 is the one that was searched for or, if none was, the most frequent one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -205,7 +205,7 @@ var (
 	}
 	partnerCodeFixes = map[apperr.PublicCode]string{
 		apperr.TransactionExpired:          "The lead was not delivered. Ping again, and post within 15 minutes of the ping.",
-		apperr.TransactionExpiredDelivered: "No action is needed. You had delivered the lead before, and the response contained its leadId.",
+		apperr.TransactionExpiredDelivered: "No action is needed. You already delivered this lead, and the response contained its leadId.",
 		apperr.TransactionExpiredUnknown:   "The service could not find out whether the lead had been delivered before. Sign the same post and send it again.",
 		apperr.TransactionDelivered:        "You had delivered another body for this transaction before, and the response contained the leadId of that lead. Retries must have an identical body. Ping again only for another lead.",
 	}

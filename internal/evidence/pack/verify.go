@@ -25,7 +25,7 @@ var (
 		"A file was added to the pack. It must contain only evidence.html, evidence.json and evidence.jws.")
 	ErrDuplicate = apperr.New(apperr.Invalid, "duplicate_file", "The pack contains two files with the same name.")
 	ErrArchive   = apperr.New(apperr.Invalid, "archive_changed",
-		"The ZIP file was changed or packed again. Use the file as it was downloaded.")
+		"The ZIP file was changed or packed again. Use the original download.")
 	ErrUnknownKey = apperr.New(apperr.Invalid, "unknown_key", "The pack was signed with a key that is not among the given public keys. Check that the keys are those of the platform that issued the pack. If the key is new, try again in five minutes.")
 	ErrKeyTime    = apperr.New(apperr.Invalid, "key_not_valid",
 		"The key that signed the pack was not valid at the time that the pack states.")

@@ -209,7 +209,7 @@ func (q *Queue) saveFailure(ctx context.Context, r *Run, failure string) error {
 		return q.fail(tx, r.Job, failure)
 	})
 	if err != nil && !errors.Is(err, ErrSuperseded) {
-		q.log.Error("cannot save the failure of a job", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
+		q.log.Error("cannot record that a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 		return errors.New("saving the failure failed; see the log")
 	}
 	return nil
