@@ -8,6 +8,9 @@ import (
 
 func BenchmarkPrice(b *testing.B) {
 	table := shippedTable(b)
+	if n := testing.AllocsPerRun(100, func() { table.Price(0, 0, Emergency) }); n > 0 {
+		b.Fatalf("pricing a cell makes %v allocations, want none", n)
+	}
 	b.ReportAllocs()
 	var sum int64
 	for i := 0; b.Loop(); i++ { // large strides, so that the cells do not all fit in the L1 cache

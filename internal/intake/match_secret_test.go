@@ -17,9 +17,9 @@ import (
 const unknownSecret = "unknown-secret"
 
 // anonymous returns a post that does not identify its partner, signed with a secret.
-func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
+func (n *node) anonymous(t testing.TB, secret, address string, members ...string) intake.PostRequest {
 	t.Helper()
-	r := unsigned(shared, body(n.quote(t, shared)))
+	r := unsigned(shared, body(n.quote(t, shared), members...))
 	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), clientaddr.Group(address)
 	return r
 }

@@ -20,7 +20,7 @@ type partnerService struct {
 	clock *clock.Manual
 }
 
-func newPartnerService(t *testing.T) *partnerService {
+func newPartnerService(t testing.TB) *partnerService {
 	t.Helper()
 	o := &partnerService{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 1), o.clock)
@@ -46,7 +46,7 @@ func (o *partnerService) account(t *testing.T, p models.Partner, identifier stri
 	return a
 }
 
-func (o *partnerService) directory(t *testing.T) *partners.Directory {
+func (o *partnerService) directory(t testing.TB) *partners.Directory {
 	t.Helper()
 	d, err := o.LoadDirectory(t.Context())
 	if err != nil {

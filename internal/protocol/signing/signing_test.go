@@ -156,10 +156,12 @@ func BenchmarkVerify2KiB(b *testing.B) {
 	}
 }
 
-// BenchmarkHash2KiB measures the lower bound for BenchmarkVerify2KiB on this machine.
-func BenchmarkHash2KiB(b *testing.B) {
-	big := bytes.Repeat([]byte("x"), 2048)
+// BenchmarkBareVerify2KiB measures only the hashes that BenchmarkVerify2KiB needs: SHA-256 over the timestamp,
+// the dot and the body, and then over the digest.
+func BenchmarkBareVerify2KiB(b *testing.B) {
+	message := bytes.Repeat([]byte("x"), len("1767323045.")+2048)
 	for b.Loop() {
-		sha256.Sum256(big)
+		digest := sha256.Sum256(message)
+		sha256.Sum256(digest[:])
 	}
 }
