@@ -43,7 +43,7 @@ func (s *Service) RequestReplay(
 	if err := s.cancelReplay(ctx, card.ID); err != nil {
 		return r, err
 	}
-	return r, s.db.Transaction(ctx, func(tx *gorm.DB) error {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var waiting int64
 		err := tx.Model(&models.Job{}).Where("kind = ? AND state IN ?", models.JobReplay,
 			[]models.JobState{models.JobWaiting, models.JobRunning}).Count(&waiting).Error
@@ -63,6 +63,7 @@ func (s *Service) RequestReplay(
 		_, err = s.queue.Enqueue(tx, s.by, models.JobReplay, card.ID, uuid.Nil)
 		return err
 	})
+	return r, err
 }
 
 // cancelReplay cancels the draft's replay, if it has not ended.

@@ -115,7 +115,8 @@ func (s *Service) openRun(
 }
 
 func (s *Service) run(ctx context.Context, run uuid.UUID) (r models.RetentionRun, err error) {
-	return r, postgres.Translate(s.db.Gorm.WithContext(ctx).Where("id = ?", run).Take(&r).Error)
+	err = s.db.Gorm.WithContext(ctx).Where("id = ?", run).Take(&r).Error
+	return r, postgres.Translate(err)
 }
 
 // carryOut is the handler of the jobs for retention runs.
