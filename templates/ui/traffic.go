@@ -63,7 +63,8 @@ func AcceptedTile(priced, pings int64) StatTile {
 func PostsTile(all, retries, rejected int64) StatTile {
 	note := ""
 	if all > 0 {
-		note = "including " + Plural(retries, "retry", "retries") + " and " + Plural(rejected, "rejected post", "rejected posts")
+		note = "including " + Plural(retries, "retry", "retries") + " and " +
+			Plural(rejected, "rejected post", "rejected posts")
 	}
 	return StatTile{Name: "posts", Label: "Posts", Value: Number(all), Note: note}
 }
