@@ -124,7 +124,7 @@ func retentionScenario() *scenario {
 	const p99 = "99th percentile of posts at 1,000 per second"
 	return &scenario{
 		name: "retention", title: "Retention", rounds: 7, length: 4 * time.Second, prepare: prepareRetention,
-		text: `The database contains 200,000 leads whose retention period has passed. The load generator sends posts at a
+		text: `The database contains 100,000 leads whose retention period has passed. The load generator sends posts at a
 			fixed rate without a retention run and during one. The target of the erasures is a million leads in ten minutes.
 			At this rate, the run works for about a third of the time, so it always affects the 99th percentile when it
 			shares two cores with the posts. Smaller batches do not change this, and erase fewer leads. The target of the
@@ -145,7 +145,7 @@ func prepareRetention(ctx context.Context, l *lab) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := fillPlan{partners: 100, leads: l.sized(200_000), months: 1, until: now().AddDate(0, 0, -2*days)}
+	plan := fillPlan{partners: 100, leads: l.sized(100_000), months: 1, until: now().AddDate(0, 0, -2*days)}
 	if err := p.fill(ctx, l, plan); err != nil {
 		return nil, err
 	}

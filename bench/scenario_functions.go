@@ -32,7 +32,7 @@ const compileCard = "Compile50000"
 
 func functionScenario() *scenario {
 	s := &scenario{
-		name: "functions", title: "Functions", rounds: 9, length: 100 * time.Millisecond, prepare: prepareFunctions,
+		name: "functions", title: "Functions", rounds: 7, length: 100 * time.Millisecond, prepare: prepareFunctions,
 		text: `These figures are from Go benchmarks next to the code that they measure, with the same setting of Go's
 			garbage collector as in the service. A bare operation is the cryptography and encoding that no implementation can
 			leave out, with Go's standard library and ¬golang.org/x/crypto¬. For quotes, it is XChaCha20-Poly1305 and base64
