@@ -203,15 +203,17 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// CheckTitle fails the test unless the page has one heading of the first level, and its title ends with it and the product's name.
+// CheckTitle fails the test unless the page has one heading of the first level, and its title is the heading and the
+// product's name, or the label of the page's tab, the heading and the product's name.
 func (p *Page) CheckTitle() {
 	p.t.Helper()
-	const script = `JSON.stringify([document.title, ...[...document.querySelectorAll("h1")].map((h) => h.innerText.trim())])`
+	const script = `JSON.stringify([document.title,
+		...[...document.querySelectorAll("h1")].map((heading) => heading.innerText.trim())])`
 	var texts []string
 	if err := json.Unmarshal([]byte(Eval[string](p, script)), &texts); err != nil {
 		p.t.Fatal(err)
 	}
-	if len(texts) != 2 || !strings.HasSuffix(texts[0], texts[1]+" – pingpost") {
+	if len(texts) != 2 || !strings.HasSuffix(" – "+texts[0], " – "+texts[1]+" – pingpost") {
 		p.t.Errorf("%s: got title and headings %q", p.name, texts)
 	}
 }
