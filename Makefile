@@ -39,7 +39,7 @@ test: needs ## run all tests with the race detector, against a real Postgres
 
 # Packages with slow tests, which use a browser, kill processes or measure times. Other packages have slow tests in files
 # with the build constraint !short. Test programs are linked without debugging information, because that is faster.
-SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./templates ./test/...
+SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/dev/devpg ./internal/dev/devstack ./internal/dev/devvault ./soak ./test/...
 
 .PHONY: test-short
 test-short: ## run the fast tests (no browser, killed processes or large data), without the race detector
