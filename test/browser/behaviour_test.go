@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,9 @@ import (
 const focused = `document.activeElement.id`
 
 // administrator returns a page on which an administrator is signed in.
-func administrator(t *testing.T, chromium *browser.Browser, look browser.Emulation) (*admintest.Console, *browser.Page) {
+func administrator(
+	t *testing.T, chromium *browser.Browser, look browser.Emulation,
+) (*admintest.Console, *browser.Page) {
 	t.Helper()
 	h, p := admintest.NewConsole(t, admintest.Setup{}), chromium.Page(t, look)
 	signIn(h, p, "administrator@example.com")
@@ -48,6 +51,8 @@ func shortcutKeys(t *testing.T, chromium *browser.Browser) {
 	// On a page without a filter, the key moves the focus to the jump box.
 	p.Press("/")
 	p.Wait(focused + ` === "jump"`)
+	p.Type("#jump", h.StaffID(models.Finance)+kb.Enter)
+	p.Wait(fmt.Sprintf(`location.pathname + location.search === "/staff/%s"`, h.StaffID(models.Finance)))
 }
 
 func copyButtons(t *testing.T, chromium *browser.Browser) {
@@ -135,7 +140,9 @@ func filterKeepsFocus(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.search.includes("q=finance") && document.querySelector(".bar").dataset.kept === "" && ` +
 		focused + ` === "f-filter-q"`)
 	browser.Eval[bool](p, `window.opens = XMLHttpRequest.prototype.open;
-		XMLHttpRequest.prototype.open = function (method) { window.opens.call(this, method, "http://127.0.0.1:1/", true); }; true`)
+		XMLHttpRequest.prototype.open = function (method) {
+			window.opens.call(this, method, "http://127.0.0.1:1/", true);
+		}; true`)
 	p.Type("#f-filter-q", "x")
 	p.Wait(`!document.getElementById("load-error").hidden`)
 	if len(p.ConsoleErrors()) == 0 {
@@ -199,9 +206,18 @@ func liveActivity(t *testing.T, chromium *browser.Browser) {
 	if !browser.Eval[bool](p, `document.activeElement.matches("#arrivals [data-copy]")`) {
 		t.Error("the reload removed the focus")
 	}
+
+	p = chromium.Page(t, browser.Emulation{NoScript: true})
+	signIn(h, p, "account_manager@example.com")
+	p.Open(page)
+	arrive()
+	p.Submit("#arrivals .without-js a")
+	p.Wait(`document.querySelectorAll("#arrivals li").length === 1 && ` +
+		`document.querySelector("#arrivals [data-requests]").dataset.requests === "2"`)
 }
 
-// The current step of the onboarding is open, and the others can be opened, with and without scripts.
+// The current step of the onboarding is open, the others can be opened, and the step's button opens its form, with and
+// without scripts.
 func onboardingSteps(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	for i, look := range []browser.Emulation{{}, {NoScript: true}} {
@@ -209,7 +225,8 @@ func onboardingSteps(t *testing.T, chromium *browser.Browser) {
 		p := chromium.Page(t, look)
 		signIn(h, p, "account_manager@example.com")
 		p.Open(h.URL + partner + "/onboarding")
-		const counts = `["", "[aria-current=step]"].map((step) => document.querySelectorAll(".path details[open]" + step).length).join()`
+		const counts = `["", "[aria-current=step]"].
+			map((step) => document.querySelectorAll(".path details[open]" + step).length).join()`
 		if got := browser.Eval[string](p, counts); got != "1,1" {
 			t.Errorf("got %s open steps (all, current), want 1,1", got)
 		}
@@ -217,6 +234,10 @@ func onboardingSteps(t *testing.T, chromium *browser.Browser) {
 		p.Wait(`document.querySelectorAll(".path details[open]").length === 2`)
 		if !look.NoScript {
 			p.Axe()
+		}
+		p.Submit(".path [aria-current=step] .button")
+		if got, want := p.Address(), h.URL+partner+"/accounts/new"; !strings.HasPrefix(got, want) {
+			t.Errorf("the step's button opened %s, want %s", got, want)
 		}
 	}
 }
