@@ -196,14 +196,16 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 		if !slices.Contains(saves, name) {
 			values = original[name]
 		}
-		if isFixed := slices.Contains(fixed, name) && !slices.Contains(alwaysSaved, name); !isFixed && !slices.Equal(values, back[name]) {
+		if isFixed := slices.Contains(fixed, name) && !slices.Contains(alwaysSaved, name); !isFixed &&
+			!slices.Equal(values, back[name]) {
 			t.Errorf("%s: got %s %q, want %q", route, name, back[name], values)
 		}
 	}
 	if strings.Contains(p.Body, admintest.Password) || !slices.Contains(p.Codes(), "form_restored") {
 		t.Errorf("%s: %s", route, p.Text())
 	}
-	if again := b.Get(t, next); strings.Contains(again.Body, "kept &amp;") || slices.Contains(again.Codes(), "form_restored") {
+	if again := b.Get(t, next); strings.Contains(again.Body, "kept &amp;") ||
+		slices.Contains(again.Codes(), "form_restored") {
 		t.Errorf("%s: the form was restored twice", route)
 	}
 	if n := done(); n != before {
@@ -225,7 +227,8 @@ func TestFormsAreRestored(t *testing.T) {
 	}
 	draft := web.DraftURL(card.ID)
 	const rollback = "/pricing/versions/1/rollback"
-	if p := c.SignedInAs(t, models.AccountManager).Post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.Status != http.StatusOK {
+	if p := c.SignedInAs(t, models.AccountManager).Post(t, partner+"/secrets/new",
+		url.Values{"label": {"first"}}); p.Status != http.StatusOK {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	secret := partner + "/secrets/" + id.Format(id.Secret,
@@ -245,7 +248,8 @@ func TestFormsAreRestored(t *testing.T) {
 		"why":      {"Bonus"},
 	}).Location()
 	approved := c.PreparedRun(t, "0")
-	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).
+		ExpectRedirect(t, approved)
 	person := "/staff/" + c.StaffID(models.Auditor)
 	upload := "/reconciliation/new"
 	erased := admintest.PrivacyRequest(t, c.Console, c.Leads[0])
@@ -256,28 +260,38 @@ func TestFormsAreRestored(t *testing.T) {
 	notice := "/privacy/requests/" + erased + "/notices/" + id.Format(id.Partner, c.Harbour.ID)
 	disclosure := admintest.AddDisclosure(t, c.Console, c.Harbour.ID)
 	forms := map[string]restorable{
-		"/staff/invite":                             {models.Administrator, "/staff/invite", "/staff/invite"},
-		"/staff/{id}/roles":                         {models.Administrator, person, person + "/roles"},
-		"/partners/new":                             {models.AccountManager, "/partners/new", "/partners/new"},
-		"/partners/{id}/details":                    {models.AccountManager, partner + "?tab=details", partner + "/details"},
-		"/partners/{id}/suspend":                    {models.AccountManager, partner + "/suspend", partner + "/suspend"},
-		"/partners/{id}/signing":                    {models.AccountManager, partner + "?tab=signing", partner + "/signing"},
-		"/partners/{id}/accounts/new":               {models.AccountManager, partner + "/accounts/new", partner + "/accounts/new"},
-		"/partners/{id}/accounts/{account}":         {models.AccountManager, account, account},
-		"/partners/{id}/prices":                     {models.PricingManager, partner + "?tab=prices", partner + "/prices"},
-		"/partners/{id}/secrets/new":                {models.AccountManager, partner + "/secrets/new", partner + "/secrets/new"},
-		"/partners/{id}/secrets/rotate":             {models.AccountManager, partner + "/secrets/rotate", partner + "/secrets/rotate"},
-		"/partners/{id}/secrets/{secret}/expire":    {models.AccountManager, secret, secret},
-		"/pricing/versions/{n}/rollback":            {models.PricingManager, rollback, rollback},
-		"/pricing/drafts/new":                       {models.PricingManager, "/pricing/drafts/new", "/pricing/drafts/new"},
-		"/pricing/drafts/{id}/title":                {models.PricingManager, draft + "/title", draft + "/title"},
-		"/pricing/drafts/{id}/rules/new":            {models.PricingManager, draft + "/rules/new", draft + "/rules/new"},
-		"/pricing/drafts/{id}/rules/{position}":     {models.PricingManager, draft + "/rules/1", draft + "/rules/1"},
-		"/pricing/drafts/{id}/publish":              {models.PricingManager, draft + "?tab=publish", draft + "/publish"},
-		"/payouts/adjust":                           {models.Finance, "/payouts/adjust?partner=harbour-leads", "/payouts/adjust"},
-		"/payouts/adjustments/{id}/approve":         {models.Finance, adjustment, adjustment + "/approve"},
-		"/payouts/adjustments/{id}/reject":          {models.Finance, adjustment, adjustment + "/approve"},
-		"/payouts/returns/new":                      {models.Finance, "/payouts/returns/new?lead=" + lead, "/payouts/returns/new"},
+		"/staff/invite":          {models.Administrator, "/staff/invite", "/staff/invite"},
+		"/staff/{id}/roles":      {models.Administrator, person, person + "/roles"},
+		"/partners/new":          {models.AccountManager, "/partners/new", "/partners/new"},
+		"/partners/{id}/details": {models.AccountManager, partner + "?tab=details", partner + "/details"},
+		"/partners/{id}/suspend": {models.AccountManager, partner + "/suspend", partner + "/suspend"},
+		"/partners/{id}/signing": {models.AccountManager, partner + "?tab=signing", partner + "/signing"},
+		"/partners/{id}/accounts/new": {
+			models.AccountManager, partner + "/accounts/new", partner + "/accounts/new",
+		},
+		"/partners/{id}/accounts/{account}": {models.AccountManager, account, account},
+		"/partners/{id}/prices":             {models.PricingManager, partner + "?tab=prices", partner + "/prices"},
+		"/partners/{id}/secrets/new": {
+			models.AccountManager, partner + "/secrets/new", partner + "/secrets/new",
+		},
+		"/partners/{id}/secrets/rotate": {
+			models.AccountManager, partner + "/secrets/rotate", partner + "/secrets/rotate",
+		},
+		"/partners/{id}/secrets/{secret}/expire": {models.AccountManager, secret, secret},
+		"/pricing/versions/{n}/rollback":         {models.PricingManager, rollback, rollback},
+		"/pricing/drafts/new":                    {models.PricingManager, "/pricing/drafts/new", "/pricing/drafts/new"},
+		"/pricing/drafts/{id}/title":             {models.PricingManager, draft + "/title", draft + "/title"},
+		"/pricing/drafts/{id}/rules/new":         {models.PricingManager, draft + "/rules/new", draft + "/rules/new"},
+		"/pricing/drafts/{id}/rules/{position}":  {models.PricingManager, draft + "/rules/1", draft + "/rules/1"},
+		"/pricing/drafts/{id}/publish":           {models.PricingManager, draft + "?tab=publish", draft + "/publish"},
+		"/payouts/adjust": {
+			models.Finance, "/payouts/adjust?partner=harbour-leads", "/payouts/adjust",
+		},
+		"/payouts/adjustments/{id}/approve": {models.Finance, adjustment, adjustment + "/approve"},
+		"/payouts/adjustments/{id}/reject":  {models.Finance, adjustment, adjustment + "/approve"},
+		"/payouts/returns/new": {
+			models.Finance, "/payouts/returns/new?lead=" + lead, "/payouts/returns/new",
+		},
 		"/payouts/returns/{id}/accept":              {models.Finance, ret, ret + "/accept"},
 		"/payouts/returns/{id}/reject":              {models.Finance, ret, ret + "/accept"},
 		"/payouts/runs/new":                         {models.Finance, "/payouts/runs/new", "/payouts/runs/new"},
@@ -317,7 +331,8 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, earned := b.Deliver(t, b.Harbour())
 	row := lead + "," + earned.Decimal()
-	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", row+",GBP", id.Format(id.Lead, uuid.New())+",1.00,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", row+",GBP",
+		id.Format(id.Lead, uuid.New())+",1.00,GBP")
 	checkRestores(b.Console, t, "/reconciliation/{id}/compare", restorable{models.Finance, at, at + "/compare"})
 	b.Client = b.SignedInAs(t, models.Finance)
 	b.Compare(t, at, b.ColumnForm(t, at))
@@ -420,7 +435,8 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	h.Time.Advance(24 * time.Hour)
 	gone := h.SignedInAs(t, models.PricingManager)
 	h.Time.Advance(31 * time.Minute)
-	if err := h.StaffService.By(audit.Operator).Deactivate(t.Context(), h.People[models.PricingManager].ID, 1); err != nil {
+	if err := h.StaffService.By(audit.Operator).Deactivate(t.Context(), h.People[models.PricingManager].ID,
+		1); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*admintest.Client{
@@ -461,7 +477,8 @@ func TestFormOfRevokedSessionIsRestored(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.AccountManager)
-	if err := h.StaffService.By(audit.Operator).EndSessions(t.Context(), h.People[models.AccountManager].ID, uuid.Nil); err != nil {
+	if err := h.StaffService.By(audit.Operator).EndSessions(t.Context(), h.People[models.AccountManager].ID,
+		uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
 	const page = "/partners/new?restore=form"
@@ -493,7 +510,8 @@ func TestSavedFormIsDeletedOnItsOwnPage(t *testing.T) {
 		"another site, old browser": {page, http.Header{"Origin": {"https://example.net"}}},
 	} {
 		p := b.Send(t, http.MethodGet, c.path, nil, c.header)
-		if n := h.Count(t, "saved_forms", "true"); n != 1 || p.Status != http.StatusOK || len(p.Codes()) != 0 || strings.Contains(p.Body, "Kept One") {
+		if n := h.Count(t, "saved_forms", "true"); n != 1 || p.Status != http.StatusOK || len(p.Codes()) != 0 ||
+			strings.Contains(p.Body, "Kept One") {
 			t.Errorf("%s: got %d saved forms, status %d, codes %q: %s", name, n, p.Status, p.Codes(), p.Text())
 		}
 	}
@@ -560,7 +578,8 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	if p := f.Post(t, "/payouts/adjust", restored); p.Status != http.StatusSeeOther {
 		t.Errorf("submitted again: got %d %s", p.Status, p.Text())
 	}
-	if secrets, entries := c.Count(t, "signing_secrets", "true"), c.Count(t, "ledger_entries", "kind = 'adjustment'"); secrets != 1 || entries != 1 {
+	if secrets, entries := c.Count(t, "signing_secrets", "true"), c.Count(t, "ledger_entries",
+		"kind = 'adjustment'"); secrets != 1 || entries != 1 {
 		t.Errorf("got %d secrets and %d adjustments, want 1 and 1", secrets, entries)
 	}
 }

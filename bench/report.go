@@ -17,7 +17,7 @@ type figure struct {
 	over     string // name of the contender to compare with; "" if the figure is no ratio
 	quantity func(turn) float64
 	unit     string  // "" for a ratio
-	target   float64 // 0 if there is none
+	target   float64 // 0 if the figure has no target
 	maximum  bool    // the target is a maximum; otherwise it is a minimum
 
 	values []float64

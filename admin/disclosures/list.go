@@ -43,7 +43,8 @@ func (h *Handlers) list(k *web.Request) error {
 			Text: ui.Link{Label: k.Erasable(startOf(d)), URL: web.DisclosureURL(d.ID)}, Facts: facts(k, d),
 		})
 	}
-	v.Pager = web.Pager(allTexts.URL, q, all, newer, older, func(d consents.Disclosure) string { return d.Cursor().String() })
+	v.Pager = web.Pager(allTexts.URL, q, all, newer, older,
+		func(d consents.Disclosure) string { return d.Cursor().String() })
 	return k.Show(http.StatusOK, view.List(v))
 }
 

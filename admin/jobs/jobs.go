@@ -9,7 +9,6 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
-	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/jobs"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -96,38 +95,28 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 // object returns a link to the object that a job processes or creates. The link has no URL if the
 // user cannot see the object.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
+	var kind id.Kind
+	var may bool
+	var url string
 	switch w.Kind {
 	case models.JobPayoutRun:
-		l := ui.Link{Label: payouts.RunID(w.ObjectID)}
-		if k.Scope.All() {
-			l.URL = web.RunURL(w.ObjectID)
-		}
-		return l
+		kind, may, url = id.Payout, k.Scope.All(), web.RunURL(w.ObjectID)
 	case models.JobExport:
-		l := ui.Link{Label: id.Format(id.Export, w.ObjectID)}
-		if w.StaffID != nil && *w.StaffID == k.Session.Staff.ID {
-			l.URL = web.ExportURL(w.ObjectID)
-		}
-		return l
+		kind, may = id.Export, w.StaffID != nil && *w.StaffID == k.Session.Staff.ID
+		url = web.ExportURL(w.ObjectID)
 	case models.JobReplay:
-		l := ui.Link{Label: id.Format(id.RateCard, w.ObjectID)}
-		if k.May(web.ReadPricing) {
-			l.URL = web.DraftURL(w.ObjectID) + "?tab=replay"
-		}
-		return l
+		kind, may, url = id.RateCard, k.May(web.ReadPricing), web.DraftURL(w.ObjectID)+"?tab=replay"
 	case models.JobRetentionRun:
-		l := ui.Link{Label: id.Format(id.RetentionRun, w.ObjectID)}
-		if k.May(web.ReadRetention) {
-			l.URL = "/privacy/retention"
-		}
-		return l
-	default:
-		l := ui.Link{Label: id.Format(id.Reconciliation, w.ObjectID)}
-		if k.May(web.ReadReconciliation) {
-			l.URL = "/reconciliation/" + l.Label
-		}
-		return l
+		kind, may, url = id.RetentionRun, k.May(web.ReadRetention), "/privacy/retention"
+	case models.JobReconciliation:
+		kind, may = id.Reconciliation, k.May(web.ReadReconciliation)
+		url = "/reconciliation/" + id.Format(kind, w.ObjectID)
 	}
+	l := ui.Link{Label: id.Format(kind, w.ObjectID)}
+	if may {
+		l.URL = url
+	}
+	return l
 }
 
 func (h *Handlers) cancel(k *web.Request) error {

@@ -45,7 +45,8 @@ func (h *Handlers) showAccountForm(
 	if err != nil {
 		return err
 	}
-	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, k.StepUp()
+	v.Forecast, v.StepUp = all.Of(a.Identifier), k.StepUp()
+	v.Identifier, v.Sandbox, v.Default = a.Identifier, a.Sandbox, a.IsDefault
 	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Save account"
 	return k.Show(status, view.AccountForm(v))

@@ -55,7 +55,9 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 // eachPayment calls the function each with the statement of every account that the run pays. It reads
 // the statements in batches.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
-	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Page: postgres.Page[string]{Size: paymentBatchSize}}
+	q := payouts.StatementQuery{
+		Run: r.ID, Outcome: models.StatementPays, Page: postgres.Page[string]{Size: paymentBatchSize},
+	}
 	for {
 		all, _, more, err := h.Payouts.Statements(k.R.Context(), k.Scope, q)
 		if err != nil {

@@ -77,8 +77,10 @@ func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLi
 	if err != nil || !found {
 		return v, err
 	}
-	v.State, v.Failure, v.Requester, v.Requested = string(r.State), r.Failure, r.Requester, r.RequestedAt
-	v.Days, v.Done, v.Stale = r.Days, r.Done, r.RowVersion != d.RowVersion
+	v.Status = ui.JobStatus{
+		State: string(r.State), Phase: ratecard.ReplayPhase, Done: int64(r.Done), Total: int64(r.Days), Failure: r.Failure,
+	}
+	v.Requester, v.Requested, v.Stale = r.Requester, r.RequestedAt, r.RowVersion != d.RowVersion
 	v.From, v.To = r.FirstDay.Format(time.DateOnly), r.FirstDay.AddDate(0, 0, r.Days-1).Format(time.DateOnly)
 	if r.State != models.JobDone {
 		return v, nil

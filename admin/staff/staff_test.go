@@ -137,7 +137,8 @@ func TestRejectedStaffChanges(t *testing.T) {
 		if p := b.Post(t, path, c.form); p.Status != c.status || !slices.Contains(p.Values("data-notice"), "bad") {
 			t.Errorf("%s: got %d %s", path, p.Status, p.Text())
 		}
-		if n := h.Count(t, "audit_events", "outcome = 'rejected' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
+		if n := h.Count(t, "audit_events", "outcome = 'rejected' AND object_kind = 'route' AND reason LIKE $1 || ':%'",
+			c.reason); n != 1 {
 			t.Errorf("%s: got %d rejections with reason %q in the audit log, want 1", path, n, c.reason)
 		}
 	}
@@ -223,7 +224,8 @@ func TestRemovedRoleHasNoEffect(t *testing.T) {
 	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
 		t.Fatalf("%d", p.Status)
 	}
-	if err := h.StaffService.By(audit.Operator).SetRoles(t.Context(), h.People[models.Auditor].ID, 1, []models.StaffRole{{Role: models.Finance}}); err != nil {
+	if err := h.StaffService.By(audit.Operator).SetRoles(t.Context(), h.People[models.Auditor].ID, 1,
+		[]models.StaffRole{{Role: models.Finance}}); err != nil {
 		t.Fatal(err)
 	}
 	h.Reload(t)
@@ -231,7 +233,8 @@ func TestRemovedRoleHasNoEffect(t *testing.T) {
 		!slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
+	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(),
+		staff.NewMember{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -261,7 +264,8 @@ func TestRoleForOnePartner(t *testing.T) {
 		t.Errorf("verifying the audit log: got %d", p.Status)
 	}
 	p := b.Get(t, "/audit")
-	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.Body, mine) || strings.Contains(p.Body, theirs) || strings.Contains(p.Body, "administrator@example.com") {
+	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.Body, mine) ||
+		strings.Contains(p.Body, theirs) || strings.Contains(p.Body, "administrator@example.com") {
 		t.Errorf("the audit log shows events of another partner: %s", p.Text())
 	}
 	if p := b.Get(t, "/audit?object="+id.Format(id.Partner, theirs)); strings.Count(p.Body, `class="more"`) != 0 {

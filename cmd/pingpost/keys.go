@@ -93,7 +93,8 @@ func (k *keyServices) erasures() (*erasure.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return app.NewPrivacy(k.cfg, k.db, newQueue(k.db, k.clock), k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures, nil
+	return app.NewPrivacy(k.cfg, k.db, newQueue(k.db, k.clock), k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures,
+		nil
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.

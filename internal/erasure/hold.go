@@ -106,7 +106,8 @@ func (s *Service) PlaceHold(ctx context.Context, sc scope.Scope, n NewHold) (h m
 		h.PartnerID = lead.PartnerID
 		err := tx.Exec(`INSERT INTO legal_holds (id, lead_id, partner_id, person, email_digests, phone_digests, reason, placed_at, placed_by, placed_by_id)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			h.ID, h.LeadID, h.PartnerID, h.Person, postgres.Array(digests.email), postgres.Array(digests.phone), h.Reason, h.PlacedAt, h.PlacedBy, h.PlacedByID).Error
+			h.ID, h.LeadID, h.PartnerID, h.Person, postgres.Array(digests.email), postgres.Array(digests.phone),
+			h.Reason, h.PlacedAt, h.PlacedBy, h.PlacedByID).Error
 		if err != nil {
 			return err
 		}

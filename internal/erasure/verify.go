@@ -130,7 +130,8 @@ func (s *Service) compareReceipts(ctx context.Context, entry journal.Entry) erro
 			WHERE (sequence, reason, requested_at, keeps_consent) = (?, ?, ?, ?) AND (staff_id IS NULL OR staff_id = ?))
 		AND (SELECT coalesce(array_agg(lead_id ORDER BY lead_id), '{}') FROM erasures WHERE sequence = ?)
 			= ARRAY(SELECT lead FROM unnest(?::uuid[]) AS lead ORDER BY lead)`,
-		entry.Sequence, entry.Reason, entry.At, entry.KeepsConsent, staffOf(entry), entry.Sequence, postgres.Array(ids)).Scan(&same).Error
+		entry.Sequence, entry.Reason, entry.At, entry.KeepsConsent, staffOf(entry), entry.Sequence,
+		postgres.Array(ids)).Scan(&same).Error
 	if err == nil && !same {
 		err = inFile(errJournalDiffers, entry.Sequence, errors.New("the receipts are different in the database"))
 	}

@@ -49,15 +49,19 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 		want              rejection
 	}{
 		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false, rejection{}},
-		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true, rejection{}},
+		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true,
+			rejection{}},
 		{"partnerId before the secret", shared, shared, o.Accounts[0].Identifier, r, models.Account{}, false, badSignature},
-		{"partnerId of another partner than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false, badSignature},
+		{"partnerId of another partner than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{},
+			false, badSignature},
 		{"partnerId of another partner than the base URL's, signed by the base URL's", shared, o.Slug, r.Accounts[0].Identifier, o,
 			models.Account{}, false, badPost.as(models.OutcomeUnknownAccount)},
-		{"unknown partnerId on a base URL", shared, r.Slug, unknownAccount, r, models.Account{}, false, badPost.as(models.OutcomeUnknownAccount)},
+		{"unknown partnerId on a base URL", shared, r.Slug, unknownAccount, r, models.Account{}, false,
+			badPost.as(models.OutcomeUnknownAccount)},
 		{"partnerId in different letter case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false,
 			badSignature.as(models.OutcomeUnknownAccount)},
-		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false, inactive},
+		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{},
+			false, inactive},
 		{"partnerId of a suspended account, shared base URL", shared, shared, trial.Accounts[0].Identifier, trial, models.Account{}, false,
 			badSignature.as(models.OutcomeInactive)},
 		{"partnerId with a suspended default account", shared, trial.Slug, trial.Accounts[1].Identifier, trial,
@@ -69,7 +73,8 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 		{"quote before the secret", o.Slug, shared, "", r, models.Account{}, false, badSignature},
 		{"secret", shared, shared, "", r, r.Accounts[0], false, rejection{}},
 		{"another partner's secret", shared, shared, "", o, o.Accounts[0], false, rejection{}},
-		{"secret with a suspended default account", shared, shared, "", trial, models.Account{}, false, badSignature.as(models.OutcomeInactive)},
+		{"secret with a suspended default account", shared, shared, "", trial, models.Account{}, false,
+			badSignature.as(models.OutcomeInactive)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := body(n.quote(t, c.quoted))
@@ -158,7 +163,8 @@ func unknownPartner(t *testing.T, n *node) {
 // checkPartnerID checks that an error is only about the partnerId and does not contain its value.
 func checkPartnerID(t *testing.T, f *apperr.Error, value string) {
 	t.Helper()
-	if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
+	if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue ||
+		strings.Join(f.Fields[0].Path, ".") != "partnerId" {
 		t.Errorf("got fields %+v", f.Fields)
 	} else if strings.Contains(f.Fields[0].Message, value) {
 		t.Error("the message contains the value")

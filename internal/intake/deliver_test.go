@@ -107,7 +107,8 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	}
 	rand.Shuffle(len(posts), func(i, j int) { posts[i], posts[j] = posts[j], posts[i] })
 	var answers []answer
-	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.concurrently(t, posts) })
+	n.stores(t, stored{transactions, transactions, transactions, transactions},
+		func() { answers = n.concurrently(t, posts) })
 
 	leads := map[string]uuid.UUID{} // by body
 	firsts := map[uuid.UUID]int{}
@@ -153,7 +154,8 @@ func competingPartners(t *testing.T, n *node) {
 		posts = append(posts, n.signed(n.Required, n.Required.Slug, b), n.signed(n.Off, n.Off.Slug, b))
 	}
 	var answers []answer
-	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.concurrently(t, posts) })
+	n.stores(t, stored{transactions, transactions, transactions, transactions},
+		func() { answers = n.concurrently(t, posts) })
 	for i := 0; i < len(answers); i += 2 {
 		won, lost := answers[i], answers[i+1]
 		if won.err != nil {
@@ -239,7 +241,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 	})
 	proxy.Up()
 	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
-	if f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
+	if f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done),
+		expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
 		t.Errorf("got lead %q", f.LeadID)
 	}
 }

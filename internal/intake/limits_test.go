@@ -325,7 +325,8 @@ func TestRecentAddressesAreRememberedForAWindow(t *testing.T) {
 	}{
 		{0, true, true}, {recentWindow, true, true}, {2*recentWindow - 1, true, true}, {2 * recentWindow, false, false},
 	} {
-		if first, second := r.has(numbered(0), now.Add(c.after)), r.has(numbered(1), now.Add(c.after)); first != c.first || second != c.second {
+		if first, second := r.has(numbered(0), now.Add(c.after)), r.has(numbered(1), now.Add(c.after)); first != c.first ||
+			second != c.second {
 			t.Errorf("after %s: got %t, %t", c.after, first, second)
 		}
 	}

@@ -81,7 +81,8 @@ func pingToEitherBaseURL(t *testing.T, n *node) {
 			t.Errorf("at %q: the transactionId contains %+v, the result %+v: %v", slug, opened, r.Quote, err)
 		}
 		q, want := r.Quote, n.cell("plumber", "FR", "urgent")
-		if q.Partner != partner || q.Sandbox || q.Postcode != "75001" || q.Country != [2]byte{'F', 'R'} || q.CardVersion != 1 {
+		if q.Partner != partner || q.Sandbox || q.Postcode != "75001" || q.Country != [2]byte{'F', 'R'} ||
+			q.CardVersion != 1 {
 			t.Errorf("at %q: got quote %+v", slug, q)
 		}
 		if q.Price != (money.Amount{Minor: want.Minor, Currency: money.EUR}) {

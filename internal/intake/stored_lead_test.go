@@ -262,10 +262,12 @@ func TestReferenceAndSubID(t *testing.T) {
 		reference, subID string
 		warned           int
 	}{
-		"neither":                {},
-		"in the ping":            {`"reference":"click-1","subId":"banner"`, nil, "click-1", "banner", 0},
-		"in the post":            {"", []string{`"reference":"click-2"`, `"subId":"mail"`}, "click-2", "mail", 0},
-		"in both":                {`"reference":"click-1","subId":"banner"`, []string{`"subId":"mail"`}, "click-1", "mail", 0},
+		"neither":     {},
+		"in the ping": {`"reference":"click-1","subId":"banner"`, nil, "click-1", "banner", 0},
+		"in the post": {"", []string{`"reference":"click-2"`, `"subId":"mail"`}, "click-2", "mail", 0},
+		"in both": {
+			`"reference":"click-1","subId":"banner"`, []string{`"subId":"mail"`}, "click-1", "mail", 0,
+		},
 		"not valid in the post":  {`"reference":"click-1"`, []string{`"reference":7`}, "click-1", "", 1},
 		"not valid in the ping":  {`"reference":7,"subId":"banner"`, nil, "", "banner", 1},
 		"too long for the quote": {`"reference":"` + long + `","subId":"banner"`, nil, "", "banner", 1},
@@ -278,11 +280,13 @@ func TestReferenceAndSubID(t *testing.T) {
 		r := n.signed(n.Required, n.Required.Slug, body(string(ping.TransactionID), c.post...))
 		first := n.post(t, r)
 		for what, got := range map[string]intake.PostResult{"response": first, "replay": n.post(t, r)} {
-			if got.Replayed != (what == "replay") || got.Reference != c.reference || got.SubID != c.subID || len(got.Warnings) != c.warned {
+			if got.Replayed != (what == "replay") || got.Reference != c.reference || got.SubID != c.subID ||
+				len(got.Warnings) != c.warned {
 				t.Errorf("%s: %s: got %q and %q with warnings %v", name, what, got.Reference, got.SubID, got.Warnings)
 			}
 		}
-		stored := see[string](t, n, `SELECT partner_reference || '|' || sub_id || '|' || quoted_postcode FROM leads WHERE id = $1`, first.LeadID)
+		stored := see[string](t, n,
+			`SELECT partner_reference || '|' || sub_id || '|' || quoted_postcode FROM leads WHERE id = $1`, first.LeadID)
 		if stored != c.reference+"|"+c.subID+"|SW1A 1AA" {
 			t.Errorf("%s: stored %s", name, stored)
 		}
@@ -334,18 +338,20 @@ func TestWarnings(t *testing.T) {
 		want   payload.WarningCode // "" for none
 		path   string
 	}{
-		"valid phone":              {`"phone":"020 7946 0018"`, "", ""},
-		"trunk zero":               {contact("+4402079460018"), "", ""},
-		"American phone":           {`"phone":"(212) 555-0123"`, payload.PhoneNotNormalised, "phone"},
-		"phoneE164 in no range":    {contact("+447700900123"), payload.PhoneNotNormalised, phoneAt},
-		"words as a phone":         {`"contact":{"phone":"after six"}`, payload.PhoneNotNormalised, "contact phone"},
-		"blank phone":              {`"phone":"\u200b "`, "", ""},
-		"control character":        {`"name":"Jo\u0007"`, payload.ControlCharacters, "name"},
-		"time of consent":          {consent("2026-01-02T03:04:05Z"), "", ""},
-		"time without offset":      {consent("2026-01-02T03:04:05"), payload.ConsentTimeWithoutOffset, consentAt},
-		"time in 1999":             {consent("1999-12-31T23:59:59Z"), payload.ConsentTimeImplausible, consentAt},
-		"time 24 hours ahead":      {consent(tomorrow.Format(time.RFC3339Nano)), "", ""},
-		"time further ahead":       {consent(tomorrow.Add(time.Second).Format(time.RFC3339)), payload.ConsentTimeImplausible, consentAt},
+		"valid phone":           {`"phone":"020 7946 0018"`, "", ""},
+		"trunk zero":            {contact("+4402079460018"), "", ""},
+		"American phone":        {`"phone":"(212) 555-0123"`, payload.PhoneNotNormalised, "phone"},
+		"phoneE164 in no range": {contact("+447700900123"), payload.PhoneNotNormalised, phoneAt},
+		"words as a phone":      {`"contact":{"phone":"after six"}`, payload.PhoneNotNormalised, "contact phone"},
+		"blank phone":           {`"phone":"\u200b "`, "", ""},
+		"control character":     {`"name":"Jo\u0007"`, payload.ControlCharacters, "name"},
+		"time of consent":       {consent("2026-01-02T03:04:05Z"), "", ""},
+		"time without offset":   {consent("2026-01-02T03:04:05"), payload.ConsentTimeWithoutOffset, consentAt},
+		"time in 1999":          {consent("1999-12-31T23:59:59Z"), payload.ConsentTimeImplausible, consentAt},
+		"time 24 hours ahead":   {consent(tomorrow.Format(time.RFC3339Nano)), "", ""},
+		"time further ahead": {
+			consent(tomorrow.Add(time.Second).Format(time.RFC3339)), payload.ConsentTimeImplausible, consentAt,
+		},
 		"last second of year 9999": {consent("9999-12-31T23:59:59Z"), payload.ConsentTimeImplausible, consentAt},
 		"other alias":              {`"location":{"country":"el"}`, payload.CountryAlias, "location country"},
 	} {

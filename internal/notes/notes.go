@@ -193,7 +193,9 @@ func (s *Service) Find(
 	if err != nil {
 		return nil, false, err
 	}
-	found, _, more = postgres.SplitPage(postgres.Page[string]{Size: most}, found)
+	if more = len(found) > most; more {
+		found = found[:most]
+	}
 	search.After = map[string]any{"found": len(found)}
 	return found, more, audit.New(s.db, s.clock).LogDone(ctx, s.by, search)
 }

@@ -46,7 +46,8 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	a, b := o.partner(t, "a"), o.partner(t, "b")
 	seen := testkit.StartTime().Truncate(time.Minute)
 	o.insertFigures(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
-	o.db.Exec(t, `UPDATE partner_figures SET posts = 36, rejected_posts = 30, rejected_before = 11 WHERE partner_id = $1`, a.ID)
+	o.db.Exec(t, `UPDATE partner_figures SET posts = 36, rejected_posts = 30, rejected_before = 11 WHERE partner_id = $1`,
+		a.ID)
 	o.db.Exec(t,
 		`INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`,
 		testkit.StartTime())
@@ -113,7 +114,8 @@ func TestPageFilters(t *testing.T) {
 	for i, slug := range []string{"a", "b", "c", "d"} {
 		p := o.partner(t, slug)
 		o.db.Exec(t, `UPDATE partners SET name = $2, legal_name = $3, account_manager = $4, signing_mode = $5, status = $6 WHERE id = $1`, p.ID,
-			[]string{"Northgate", "100% Leads", "Ärzte_Netz", `Back\slash`}[i], []string{"Holding One", "", "", "Holding Two"}[i],
+			[]string{"Northgate", "100% Leads", "Ärzte_Netz", `Back\slash`}[i],
+			[]string{"Holding One", "", "", "Holding Two"}[i],
 			[]string{"ada", "ada", "bob", ""}[i], []string{"off", "required", "default", "off"}[i], []string{"approved", "approved", "pending", "suspended"}[i])
 		if slug == "b" {
 			o.account(t, p, "AFF-77")
@@ -147,11 +149,13 @@ func TestPageFilters(t *testing.T) {
 		"a partner's id":          {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},
 		"an account's id":         {scope.System, partners.Query{Search: id.Format(id.Account, account[0].ID)}, "b"},
 		"an unknown id":           {scope.System, partners.Query{Search: id.Format(id.Account, uuid.New())}, ""},
-		"platform partner's id":   {scope.System, partners.Query{Search: id.Format(id.Partner, models.PlatformIDs.Partner)}, ""},
-		"a status":                {scope.System, partners.Query{Status: "approved"}, "ab"},
-		"an unknown status":       {scope.System, partners.Query{Status: "nothing"}, ""},
-		"a manager":               {scope.System, partners.Query{Manager: "ada"}, "ab"},
-		"a signing mode":          {scope.System, partners.Query{Signing: "off"}, "ad"},
+		"platform partner's id": {
+			scope.System, partners.Query{Search: id.Format(id.Partner, models.PlatformIDs.Partner)}, "",
+		},
+		"a status":          {scope.System, partners.Query{Status: "approved"}, "ab"},
+		"an unknown status": {scope.System, partners.Query{Status: "nothing"}, ""},
+		"a manager":         {scope.System, partners.Query{Manager: "ada"}, "ab"},
+		"a signing mode":    {scope.System, partners.Query{Signing: "off"}, "ad"},
 		"all filters": {scope.System, partners.Query{
 			Search:  "o",
 			Status:  "approved",
@@ -245,7 +249,8 @@ func TestPageByPage(t *testing.T) {
 			last = page
 		}
 		for _, foreign := range []string{
-			"junk", "bnVsbA", last.Older + "A", strings.ToUpper(last.Older), forged("other", "1"), forged(strings.TrimPrefix(sort, "-"), "\x00"),
+			"junk", "bnVsbA", last.Older + "A", strings.ToUpper(last.Older), forged("other", "1"),
+			forged(strings.TrimPrefix(sort, "-"), "\x00"),
 		} {
 			if _, slugs := o.page(t, scope.System, partners.Query{Sort: sort, Page: postgres.Page[string]{Size: 3, After: foreign}}); slugs != whole[:3] {
 				t.Errorf("sorted by %q after %q: %q, want the first page", sort, foreign, slugs)

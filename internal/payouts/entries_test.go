@@ -36,16 +36,20 @@ func TestEntriesFilters(t *testing.T) {
 		f    payouts.Filter
 		want []string // leads, or kinds of entries without one, newest first
 	}{
-		"all entries":            {scope.Everywhere, payouts.Filter{}, []string{lead(c), "payment", lead(b), lead(a)}},
-		"a partner":              {scope.Everywhere, payouts.Filter{Partner: tr.Off.ID}, []string{lead(b)}},
-		"an account":             {scope.Everywhere, payouts.Filter{Account: tr.Required.Accounts[0].ID}, []string{lead(c), "payment", lead(a)}},
-		"a currency":             {scope.Everywhere, payouts.Filter{Currency: money.EUR}, []string{lead(b)}},
-		"a kind":                 {scope.Everywhere, payouts.Filter{Kind: models.EntryPayment}, []string{"payment"}},
-		"an unknown kind":        {scope.Everywhere, payouts.Filter{Kind: "x' OR true --"}, nil},
-		"a lead":                 {scope.Everywhere, payouts.Filter{Lead: b.lead}, []string{lead(b)}},
-		"a run":                  {scope.Everywhere, payouts.Filter{Run: r.ID}, []string{"payment", lead(a)}},
-		"not in a run":           {scope.Everywhere, payouts.Filter{Open: true}, []string{lead(c), lead(b)}},
-		"from (inclusive)":       {scope.Everywhere, payouts.Filter{From: began.Add(time.Hour)}, []string{lead(c), "payment", lead(b)}},
+		"all entries": {scope.Everywhere, payouts.Filter{}, []string{lead(c), "payment", lead(b), lead(a)}},
+		"a partner":   {scope.Everywhere, payouts.Filter{Partner: tr.Off.ID}, []string{lead(b)}},
+		"an account": {
+			scope.Everywhere, payouts.Filter{Account: tr.Required.Accounts[0].ID}, []string{lead(c), "payment", lead(a)},
+		},
+		"a currency":      {scope.Everywhere, payouts.Filter{Currency: money.EUR}, []string{lead(b)}},
+		"a kind":          {scope.Everywhere, payouts.Filter{Kind: models.EntryPayment}, []string{"payment"}},
+		"an unknown kind": {scope.Everywhere, payouts.Filter{Kind: "x' OR true --"}, nil},
+		"a lead":          {scope.Everywhere, payouts.Filter{Lead: b.lead}, []string{lead(b)}},
+		"a run":           {scope.Everywhere, payouts.Filter{Run: r.ID}, []string{"payment", lead(a)}},
+		"not in a run":    {scope.Everywhere, payouts.Filter{Open: true}, []string{lead(c), lead(b)}},
+		"from (inclusive)": {
+			scope.Everywhere, payouts.Filter{From: began.Add(time.Hour)}, []string{lead(c), "payment", lead(b)},
+		},
 		"to (exclusive)":         {scope.Everywhere, payouts.Filter{To: began.Add(time.Hour)}, []string{lead(a)}},
 		"a scope":                {scope.Partners(tr.Off.ID), payouts.Filter{}, []string{lead(b)}},
 		"a partner out of scope": {scope.Partners(tr.Off.ID), payouts.Filter{Partner: tr.Required.ID}, nil},
@@ -97,12 +101,14 @@ func TestEntriesFilters(t *testing.T) {
 	if err != nil || len(first) != 2 || !older {
 		t.Fatalf("the first page: got %v and error %v", first, err)
 	}
-	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, After: first[1].ID})
+	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{},
+		postgres.Page[int64]{Size: 2, After: first[1].ID})
 	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead ||
 		next[1].TransactionID != a.transaction || next[1].PartnerReference != "=click" || next[1].SubID != "mail" || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
 		t.Errorf("the next page: got %+v and error %v", next, err)
 	}
-	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, Before: next[0].ID})
+	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{},
+		postgres.Page[int64]{Size: 2, Before: next[0].ID})
 	if err != nil || len(back) != 2 || back[0].ID != first[0].ID {
 		t.Errorf("back to the first page: got %+v and error %v", back, err)
 	}

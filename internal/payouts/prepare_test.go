@@ -47,7 +47,8 @@ func TestRunHoldsAccounts(t *testing.T) {
 		r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
 		t.Errorf("got run %+v", r)
 	}
-	all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Page: postgres.Page[string]{Size: 10}})
+	all, _, _, err := tr.Statements(ctx, scope.Everywhere,
+		payouts.StatementQuery{Run: r.ID, Page: postgres.Page[string]{Size: 10}})
 	got := map[string]models.StatementOutcome{}
 	for _, s := range all {
 		got[s.Partner] = s.Outcome

@@ -164,17 +164,30 @@ func TestReturnsPages(t *testing.T) {
 		want         []uuid.UUID
 		newer, older bool
 	}{
-		"first page":    {scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2}}, made[:2], false, true},
-		"next page":     {scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[1]}}, made[2:4], true, true},
-		"previous page": {scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2, Before: made[2]}}, made[:2], false, true},
-		"open returns":  {scope.Everywhere, payouts.ReturnQuery{State: models.ReturnOpen, Page: postgres.Page[uuid.UUID]{Size: 9}}, made[1:], false, false},
+		"first page": {
+			scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2}}, made[:2], false, true,
+		},
+		"next page": {
+			scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[1]}}, made[2:4], true,
+			true,
+		},
+		"previous page": {
+			scope.Everywhere, payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 2, Before: made[2]}}, made[:2], false,
+			true,
+		},
+		"open returns": {
+			scope.Everywhere, payouts.ReturnQuery{State: models.ReturnOpen, Page: postgres.Page[uuid.UUID]{Size: 9}}, made[1:],
+			false, false,
+		},
 		"one partner": {scope.Everywhere, payouts.ReturnQuery{Partner: tr.Off.ID, Page: postgres.Page[uuid.UUID]{Size: 9}},
 			[]uuid.UUID{made[1], made[3]}, false, false},
 		"one partner's scope": {
-			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 9}}, []uuid.UUID{made[1], made[3]}, false, false,
+			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Page: postgres.Page[uuid.UUID]{Size: 9}},
+			[]uuid.UUID{made[1], made[3]}, false, false,
 		},
 		"partner out of scope": {
-			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Partner: tr.Required.ID, Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false,
+			scope.Partners(tr.Off.ID), payouts.ReturnQuery{Partner: tr.Required.ID, Page: postgres.Page[uuid.UUID]{Size: 9}},
+			nil, false, false,
 		},
 	} {
 		all, newer, older, err := tr.Returns(ctx, c.sc, c.q)

@@ -55,7 +55,8 @@ func TestEntriesOfManyMonths(t *testing.T) {
 				var all []payouts.Entry
 				var newer bool
 				var err error
-				if all, newer, older, err = tr.Entries(ctx, scope.Everywhere, f, p); err != nil || newer != (len(got) > 0) || len(all) == 0 {
+				if all, newer, older, err = tr.Entries(ctx, scope.Everywhere, f, p); err != nil || newer != (len(got) > 0) ||
+					len(all) == 0 {
 					t.Fatalf("%+v after %d: got %d entries, newer %t and error %v", f, len(got), len(all), newer, err)
 				}
 				got = append(got, ids(all)...)
@@ -66,7 +67,8 @@ func TestEntriesOfManyMonths(t *testing.T) {
 				t.Fatalf("%+v in pages of %d: got %v, want %v", f, size, got, want)
 			}
 			for i := len(pages) - 2; i >= 0; i-- {
-				all, newer, older, err := tr.Entries(ctx, scope.Everywhere, f, postgres.Page[int64]{Size: size, Before: pages[i+1][0]})
+				all, newer, older, err := tr.Entries(ctx, scope.Everywhere, f,
+					postgres.Page[int64]{Size: size, Before: pages[i+1][0]})
 				if err != nil || newer != (i > 0) || !older || !slices.Equal(ids(all), pages[i]) {
 					t.Fatalf("%+v, back to page %d: got %v, newer %t and error %v, want %v", f, i, ids(all), newer, err, pages[i])
 				}
@@ -78,7 +80,8 @@ func TestEntriesOfManyMonths(t *testing.T) {
 		if n, more, err := tr.Count(ctx, scope.Everywhere, f, perMonth+1); n != perMonth+1 || !more || err != nil {
 			t.Errorf("%+v: Count returned %d, more %t and error %v, want more than %d", f, n, more, err, perMonth+1)
 		}
-		if sums, err := tr.Sums(ctx, scope.Everywhere, f); err != nil || len(sums) != 1 || sums[0].Adjusted != int64(len(want)) {
+		if sums, err := tr.Sums(ctx, scope.Everywhere, f); err != nil || len(sums) != 1 ||
+			sums[0].Adjusted != int64(len(want)) {
 			t.Errorf("%+v: got sums %+v and error %v, want %d", f, sums, err, len(want))
 		}
 		var streamed []int64
@@ -91,9 +94,11 @@ func TestEntriesOfManyMonths(t *testing.T) {
 			t.Errorf("%+v: exported %v in reverse and error %v, want %v", f, streamed, err, want)
 		}
 	}
-	all, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page[int64]{Size: 2, After: 1 << 40})
+	all, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{},
+		postgres.Page[int64]{Size: 2, After: 1 << 40})
 	if err != nil || newer || !slices.Equal(ids(all), want[:2]) {
-		t.Errorf("after an entry that does not exist: got %v, newer %t and error %v, want the first page", ids(all), newer, err)
+		t.Errorf("after an entry that does not exist: got %v, newer %t and error %v, want the first page", ids(all), newer,
+			err)
 	}
 }
 
@@ -105,7 +110,9 @@ func TestEntriesOfRunOverMonths(t *testing.T) {
 	tr.DB.CreateLedgerPartitions(t, testkit.StartTime().AddDate(0, 0, -40))
 	tr.Time.Advance(-20 * 24 * time.Hour)
 	if _, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{ // in December
-		ID: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Reason: "a correction", Amount: money.Amount{Minor: 5, Currency: money.GBP},
+		ID: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Reason: "a correction", Amount: money.Amount{
+			Minor: 5, Currency: money.GBP,
+		},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +141,8 @@ func TestEntriesOfRunOverMonths(t *testing.T) {
 			t.Errorf("%+v: reads %d months with error %v, want %d", f, len(months), err, want.months)
 		}
 	}
-	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM statements WHERE first_entry_at = $1`, testkit.StartTime().AddDate(0, 0, -20)); n != 1 {
+	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM statements WHERE first_entry_at = $1`,
+		testkit.StartTime().AddDate(0, 0, -20)); n != 1 {
 		t.Errorf("got %d statements with the time of the first entry, want 1", n)
 	}
 }
@@ -148,7 +156,9 @@ func TestAddingEntriesLocksOneMonth(t *testing.T) {
 	tr.DB.LockLedgerPartitions(t, testkit.StartTime().AddDate(0, 1, 0))
 	for range 10 { // more executions than Postgres plans for their arguments by default
 		if _, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{
-			ID: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Reason: "a correction", Amount: money.Amount{Minor: 5, Currency: money.GBP},
+			ID: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Reason: "a correction", Amount: money.Amount{
+				Minor: 5, Currency: money.GBP,
+			},
 		}); err != nil {
 			t.Fatal(err)
 		}

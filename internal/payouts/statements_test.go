@@ -37,7 +37,8 @@ func TestCancelledPreparationShowsNoStatements(t *testing.T) {
 	if got := tr.get(t, r).State; got != models.RunCancelled {
 		t.Fatalf("got state %s, want cancelled", got)
 	}
-	if all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Page: postgres.Page[string]{Size: 10}}); err != nil || len(all) != 0 {
+	if all, _, _, err := tr.Statements(ctx, scope.Everywhere,
+		payouts.StatementQuery{Run: r.ID, Page: postgres.Page[string]{Size: 10}}); err != nil || len(all) != 0 {
 		t.Errorf("got statements %+v and error %v, want none", all, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)
@@ -69,7 +70,8 @@ func TestRunsOf(t *testing.T) {
 		}
 		paid = append([]uuid.UUID{tr.pay(t, r).ID}, paid...)
 	}
-	if all, err := tr.RunsOf(ctx, scope.Partners(tr.Required.ID), tr.Required.ID, 2); err != nil || !slices.Equal(all, paid) {
+	if all, err := tr.RunsOf(ctx, scope.Partners(tr.Required.ID), tr.Required.ID, 2); err != nil ||
+		!slices.Equal(all, paid) {
 		t.Errorf("got %v and error %v, want %v", all, err, paid)
 	}
 	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)

@@ -64,7 +64,8 @@ func TestConcurrentEditAndPublish(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	editor, publisher := w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(bob), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann)
+	editor, publisher := w.node(t, testkit.Open(t, w.AppURL), w.jobs).
+		By(bob), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann)
 	var edited, published error
 	var all sync.WaitGroup
 	all.Go(func() { edited = editor.SetBase(t.Context(), card.ID, plumbers, 0, 5) })

@@ -102,7 +102,8 @@ func TestDiscard(t *testing.T) {
 	}
 	rejected(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state")
-	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x", []ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
+	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x",
+		[]ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
 		t.Error("changing a discarded draft: got no error")
 	}
 	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 0 {
@@ -214,7 +215,8 @@ func TestExamineCard(t *testing.T) {
 	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(compiled.Card.Rules) != 1 {
 		t.Errorf("got %d rules after the change, problems %v", len(next.Card.Rules), next.Problems)
 	}
-	if again, err := w.node(t, w.DB, w.jobs).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
+	if again, err := w.node(t, w.DB, w.jobs).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil ||
+		len(again.Card.Rules) != 2 {
 		t.Errorf("another node: got error %v or an old card", err)
 	}
 	_, err = w.ExamineCard(t.Context(), models.RateCard{ID: uuid.New()})

@@ -71,7 +71,8 @@ func TestPublish(t *testing.T) {
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
 	rejected(t, err, apperr.Conflict, "state", "2")
 	rejected(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
-	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit",
+		"bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
 		t.Errorf("got audit event %s", got)
 	}
@@ -87,10 +88,21 @@ func TestPublishRejectsInvalidCard(t *testing.T) {
 	}{
 		"no change":          {`SELECT $1::uuid`, nil},
 		"only another order": {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, nil},
-		"gap":                {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"EUR", "FR, BE, DE, AT"}},
-		"conflicting rules":  {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry: plumber"}},
-		"removed industry":   {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith"`}},
-		"price of 0":         {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"}},
+		"gap": {
+			`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`,
+			[]string{"EUR", "FR, BE, DE, AT"},
+		},
+		"conflicting rules": {
+			`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`,
+			[]string{"industry: plumber"},
+		},
+		"removed industry": {
+			`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`,
+			[]string{`"blacksmith"`},
+		},
+		"price of 0": {
+			`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			card := w.draft(t)
@@ -147,7 +159,8 @@ func TestPublishSuperseded(t *testing.T) {
 	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
 	rejected(t, err, apperr.Invalid, "nothing")
 	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
-	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil || now.Version != 3 {
+	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil ||
+		now.Version != 3 {
 		t.Errorf("got version %d after the update (%v)", now.Version, err)
 	}
 }
@@ -158,7 +171,9 @@ func TestConcurrentPublish(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
-	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(bob)}
+	nodes := []*ratecard.Service{
+		w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(ann), w.node(t, testkit.Open(t, w.AppURL), w.jobs).By(bob),
+	}
 	names, notes := []string{ann.Name, bob.Name}, []string{"the first note", "the second note"}
 	errs := make([]error, 2)
 	var all sync.WaitGroup
@@ -211,7 +226,8 @@ func TestSecondPersonApproves(t *testing.T) {
 	rejected(t, err, apperr.Forbidden, "same_person")
 	renamed := audit.Actor{Staff: w.annActor.Staff, Name: "ann.new@example.com"}
 	for name, actor := range map[string]audit.Actor{"the submitter with a new email address": renamed, "the command line": audit.Operator} {
-		if _, err := anns.By(actor).Approve(t.Context(), card.ID, sent.RowVersion); apperr.As(err) == nil || apperr.As(err).Reason != "same_person" {
+		if _, err := anns.By(actor).Approve(t.Context(), card.ID, sent.RowVersion); apperr.As(err) == nil ||
+			apperr.As(err).Reason != "same_person" {
 			t.Errorf("%s: got %v, want same_person", name, err)
 		}
 	}
@@ -250,7 +266,8 @@ func TestApproveRejectsSupersededDraft(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	sent, err := w.WithPolicy(ratecard.Policy{RequireApproval: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
+	sent, err := w.WithPolicy(ratecard.Policy{RequireApproval: true}).
+		Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)

@@ -21,10 +21,11 @@ import (
 const (
 	// MaxReplayDays is the longest period that a replay can cover. A replay does not include pings that
 	// have already been deleted.
-	MaxReplayDays     = 90
+	MaxReplayDays = 90
+	// ReplayPhase is the phase of a replay's job, whose progress is in days.
+	ReplayPhase       = "days recalculated"
 	replayStepTimeout = 90 * time.Second
 	maxWaiting        = 20
-	replayPhase       = "days recalculated"
 )
 
 // RequestReplay enqueues a job that prices recent pings and leads with a draft. The parameter days
@@ -87,7 +88,7 @@ type Replay struct {
 	Failure string
 }
 
-// LastReplay returns the latest replay of a draft. The result found is false if there is none.
+// LastReplay returns the latest replay of a draft. The result found reports whether there is one.
 func (s *Service) LastReplay(ctx context.Context, card uuid.UUID) (r Replay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).
 		Find(&r.RateCardReplay)
@@ -145,14 +146,14 @@ func (s *Service) replay(ctx context.Context, job *jobs.Run, r models.RateCardRe
 		return nil, err
 	}
 	sum := newTally(compiled.Table, own)
-	job.Progress(replayPhase, 0, int64(r.Days))
+	job.Progress(ReplayPhase, 0, int64(r.Days))
 	for done := 0; done < r.Days; {
 		days, err := s.replayStep(ctx, sum, r.FirstDay.AddDate(0, 0, done), r.Days-done)
 		if err != nil {
 			return nil, err
 		}
 		done += days
-		job.Progress(replayPhase, int64(done), int64(r.Days))
+		job.Progress(ReplayPhase, int64(done), int64(r.Days))
 	}
 	result := sum.result()
 	result.Took = s.clock.Now().Sub(began)

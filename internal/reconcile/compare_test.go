@@ -49,7 +49,8 @@ func (o *reconcilePlatform) compare(
 
 func (o *reconcilePlatform) lines(t testing.TB, sc scope.Scope, r uuid.UUID) []reconcile.Line {
 	t.Helper()
-	all, _, _, err := o.Lines(t.Context(), sc, reconcile.LineQuery{Reconciliation: r, Page: postgres.Page[int]{Size: 1000}})
+	all, _, _, err := o.Lines(t.Context(), sc,
+		reconcile.LineQuery{Reconciliation: r, Page: postgres.Page[int]{Size: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (s *Service) eachLine(ctx context.Context, sc scope.Scope, q LineQuery, do 
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	for q.Page.Size = exportBatchSize; ; {
-		rows, err := page(ctx, tx, sc, q)
+		rows, err := readPage(ctx, tx, sc, q)
 		if err != nil {
 			return err
 		}

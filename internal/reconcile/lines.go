@@ -66,16 +66,16 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	if err != nil || r.Result == nil { // lines of a reconciliation without a result are about to be deleted
 		return nil, false, false, err
 	}
-	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
+	if all, err = readPage(ctx, s.db.Pool, sc, q); err != nil {
 		return nil, false, false, err
 	}
 	all, newer, older = postgres.SplitPage(q.Page, all)
 	return all, newer, older, nil
 }
 
-// The function page reads a page of lines, and one more line if there is another page. If the page ends
+// readPage reads a page of lines, and one more line if there is another page. If the page ends
 // before a line, the lines are in descending order.
-func page(ctx context.Context, from postgres.Querier, sc scope.Scope, q LineQuery) ([]Line, error) {
+func readPage(ctx context.Context, from postgres.Querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
 		args = append(args, arg)

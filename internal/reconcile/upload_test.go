@@ -25,7 +25,8 @@ func TestUpload(t *testing.T) {
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	list := "leadId;Payout (GBP);when\n" + leadID(uuid.New()) + ";12,50;31/01/2026\n" + leadID(uuid.New()) +
 		";1.250,00;01/02/2026\n"
-	made, err := o.Upload(t.Context(), scope.Partners(acme.ID), acme.ID, `C:\lists\ma`+"\x00"+`rch.csv`, strings.NewReader(list))
+	made, err := o.Upload(t.Context(), scope.Partners(acme.ID), acme.ID, `C:\lists\ma`+"\x00"+`rch.csv`,
+		strings.NewReader(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,13 @@ func TestUpload(t *testing.T) {
 		t.Errorf("Suggest = %+v, %v, want %+v", s, err, want)
 	}
 	for name, err := range map[string]error{
-		"Get with another scope":    second(o.Get(t.Context(), scope.Partners(beta.ID), made.ID)),
-		"Get an unknown id":         second(o.Get(t.Context(), scope.Everywhere, uuid.New())),
-		"Upload with another scope": second(o.Upload(t.Context(), scope.Partners(beta.ID), acme.ID, "x", strings.NewReader(list))),
-		"Upload for no partner":     second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x", strings.NewReader(list))),
-		"Upload an empty file":      second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
+		"Get with another scope": second(o.Get(t.Context(), scope.Partners(beta.ID), made.ID)),
+		"Get an unknown id":      second(o.Get(t.Context(), scope.Everywhere, uuid.New())),
+		"Upload with another scope": second(o.Upload(t.Context(), scope.Partners(beta.ID), acme.ID, "x",
+			strings.NewReader(list))),
+		"Upload for no partner": second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x",
+			strings.NewReader(list))),
+		"Upload an empty file": second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
 	} {
 		f := apperr.As(err)
 		if f == nil || f.Code != apperr.NotFound && name != "Upload an empty file" {
@@ -116,14 +119,29 @@ func TestList(t *testing.T) {
 		want         []int
 		newer, older bool
 	}{
-		"first page":        {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2}}, []int{4, 3}, false, true},
-		"after an id":       {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[3]}}, []int{2, 1}, true, true},
-		"last page":         {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[1]}}, []int{0}, true, false},
-		"before an id":      {scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, Before: made[0]}}, []int{2, 1}, true, true},
-		"limited scope":     {scope.Partners(beta.ID), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false},
-		"empty scope":       {scope.Partners(), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false},
-		"filter by partner": {scope.Everywhere, reconcile.Query{Partner: beta.ID, Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false},
-		"filter by state":   {scope.Everywhere, reconcile.Query{State: models.ReconciliationSaved, Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false},
+		"first page": {
+			scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2}}, []int{4, 3}, false, true,
+		},
+		"after an id": {
+			scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[3]}}, []int{2, 1}, true, true,
+		},
+		"last page": {
+			scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, After: made[1]}}, []int{0}, true, false,
+		},
+		"before an id": {
+			scope.Everywhere, reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 2, Before: made[0]}}, []int{2, 1}, true, true,
+		},
+		"limited scope": {
+			scope.Partners(beta.ID), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false,
+		},
+		"empty scope": {scope.Partners(), reconcile.Query{Page: postgres.Page[uuid.UUID]{Size: 9}}, nil, false, false},
+		"filter by partner": {
+			scope.Everywhere, reconcile.Query{Partner: beta.ID, Page: postgres.Page[uuid.UUID]{Size: 9}}, []int{2}, false, false,
+		},
+		"filter by state": {
+			scope.Everywhere, reconcile.Query{State: models.ReconciliationSaved, Page: postgres.Page[uuid.UUID]{Size: 9}}, nil,
+			false, false,
+		},
 	} {
 		all, newer, older, err := o.List(t.Context(), c.sc, c.q)
 		var want []uuid.UUID
@@ -131,7 +149,8 @@ func TestList(t *testing.T) {
 			want = append(want, made[i])
 		}
 		if err != nil || !slices.Equal(ids(all), want) || newer != c.newer || older != c.older {
-			t.Errorf("%s: %v, newer %t, older %t, %v, want %v, %t, %t", name, ids(all), newer, older, err, want, c.newer, c.older)
+			t.Errorf("%s: %v, newer %t, older %t, %v, want %v, %t, %t", name, ids(all), newer, older, err, want, c.newer,
+				c.older)
 		}
 	}
 }

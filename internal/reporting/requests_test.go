@@ -52,11 +52,13 @@ func TestRequests(t *testing.T) {
 	if which != "jihg" || first.Newer || !first.Older {
 		t.Errorf("first page: got %s, newer %t, older %t", which, first.Newer, first.Older)
 	}
-	second, which := list(scope.System, reporting.RequestFilter{}, postgres.Page[int64]{Size: 4, After: first.Requests[3].ID})
+	second, which := list(scope.System, reporting.RequestFilter{},
+		postgres.Page[int64]{Size: 4, After: first.Requests[3].ID})
 	if which != "fedc" || !second.Newer || !second.Older {
 		t.Errorf("second page: got %s, newer %t, older %t", which, second.Newer, second.Older)
 	}
-	if back, which := list(scope.System, reporting.RequestFilter{}, postgres.Page[int64]{Size: 4, Before: second.Requests[0].ID}); which != "jihg" || back.Newer || !back.Older {
+	if back, which := list(scope.System, reporting.RequestFilter{},
+		postgres.Page[int64]{Size: 4, Before: second.Requests[0].ID}); which != "jihg" || back.Newer || !back.Older {
 		t.Errorf("back to the first page: got %s, newer %t, older %t", which, back.Newer, back.Older)
 	}
 	for name, c := range map[string]struct {

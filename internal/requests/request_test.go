@@ -738,7 +738,8 @@ func TestRequestLists(t *testing.T) {
 	}
 }
 
-// A request is not deleted while partners still have to be notified. Afterwards it is stored as long as other closed requests.
+// A request is not deleted while partners still have to be notified. Afterwards it is stored as long as other closed
+// requests.
 func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

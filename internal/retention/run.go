@@ -56,9 +56,7 @@ func (s *Service) EnqueueDaily(ctx context.Context) error {
 		return nil
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		run, err := s.openRun(tx, func(last models.RetentionRun) bool {
-			return last.EndedAt != nil && s.clock.Now().Sub(last.StartedAt) < runEvery
-		})
+		run, err := s.openRun(tx, runEvery)
 		if err != nil || run.EndedAt != nil {
 			return err
 		}
@@ -83,7 +81,7 @@ func (s *Service) Run(ctx context.Context) (run models.RetentionRun, err error) 
 		return run, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		run, err = s.openRun(tx, func(models.RetentionRun) bool { return false })
+		run, err = s.openRun(tx, 0)
 		return err
 	})
 	if err != nil {
@@ -95,10 +93,9 @@ func (s *Service) Run(ctx context.Context) (run models.RetentionRun, err error) 
 	return s.run(ctx, run.ID)
 }
 
-// openRun returns the last run if it has not ended or suffices, and otherwise begins a new one.
-func (s *Service) openRun(
-	tx *gorm.DB, suffices func(last models.RetentionRun) bool,
-) (run models.RetentionRun, err error) {
+// openRun returns the last run if it has not ended, or if it began less than the given time ago. Otherwise it begins a
+// new one.
+func (s *Service) openRun(tx *gorm.DB, every time.Duration) (run models.RetentionRun, err error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('retention runs'))`).Error; err != nil {
 		return run, err
 	}
@@ -106,10 +103,10 @@ func (s *Service) openRun(
 	if err != nil {
 		return run, err
 	}
-	if last != nil && (last.EndedAt == nil || suffices(*last)) {
+	now := s.clock.Now()
+	if last != nil && (last.EndedAt == nil || now.Sub(last.StartedAt) < every) {
 		return *last, nil
 	}
-	now := s.clock.Now()
 	run = models.RetentionRun{ID: id.New(now), StartedAt: now, Erased: erasedCounts{}}
 	return run, tx.Create(&run).Error
 }
@@ -236,7 +233,8 @@ func (r *activeRun) eraseDeferred(
 		err := r.db.Gorm.WithContext(ctx).Raw(`SELECT l.id, l.country FROM retention_deferred d JOIN leads l ON l.id = d.lead_id
 			WHERE d.category = ? AND d.lead_id > ? AND d.lead_id < ? AND (l.country = ANY (?::text[])) <> ? ORDER BY l.id
 			LIMIT ?`,
-			p.Category, after, group.Until, postgres.Array(group.Countries), group.Others, erasure.LeadsPerEntry).Scan(&due).Error
+			p.Category, after, group.Until, postgres.Array(group.Countries), group.Others,
+			erasure.LeadsPerEntry).Scan(&due).Error
 		if err != nil || len(due) == 0 {
 			return postgres.Translate(err)
 		}

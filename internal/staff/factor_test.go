@@ -91,7 +91,8 @@ func TestSecondFactor(t *testing.T) {
 	}
 	h.expectEnded(t, token, "five wrong codes")
 
-	if err := h.By(audit.Actor{Staff: ada.ID, Name: ada.Email}).ResetSecondFactor(t.Context(), ada.ID); reason(err) != "own_factor" {
+	if err := h.By(audit.Actor{Staff: ada.ID, Name: ada.Email}).ResetSecondFactor(t.Context(),
+		ada.ID); reason(err) != "own_factor" {
 		t.Errorf("user resets own second factor: %v, want own_factor", err)
 	}
 	if err := h.By(audit.Operator).ResetSecondFactor(t.Context(), ada.ID); err != nil {
@@ -155,7 +156,8 @@ func TestSecondFactorByRole(t *testing.T) {
 		t.Errorf("code before a second factor is set up: %v, want again", err)
 	}
 	token, _ = h.signIn(t, "ada@example.com")
-	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token), "000000"); reason(err) != "enrolment" {
+	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token),
+		"000000"); reason(err) != "enrolment" {
 		t.Errorf("finishing before beginning: %v, want enrolment", err)
 	}
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
@@ -165,7 +167,8 @@ func TestSecondFactorByRole(t *testing.T) {
 	if again, err := h.BeginSecondFactor(t.Context(), h.session(t, token)); err != nil || again.Secret() != key.Secret() {
 		t.Errorf("BeginSecondFactor returned another setup key when the page was reloaded (%v)", err)
 	}
-	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token), h.wrongCode(t, key.Secret())); reason(err) != "code" {
+	if _, _, err := h.By(at(home)).FinishSecondFactor(t.Context(), h.session(t, token),
+		h.wrongCode(t, key.Secret())); reason(err) != "code" {
 		t.Errorf("wrong first code: %v, want code", err)
 	}
 	open, _, _ := h.enrol(t, token)
@@ -200,7 +203,8 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	if enrolled := h.find(t, p.ID).TOTPAt; enrolled == nil || !enrolled.Equal(h.time.Now()) {
 		t.Errorf("second factor was set up at %v, want %s", enrolled, h.time.Now())
 	}
-	if token, _, err := h.By(at(away)).FinishSecondFactor(t.Context(), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
+	if token, _, err := h.By(at(away)).FinishSecondFactor(t.Context(), sessions[1], codes[1]); reason(err) != "enrolled" ||
+		token != "" {
 		t.Errorf("finishing the second setup: %q, %v, want enrolled", token, err)
 	}
 	h.session(t, token)
@@ -211,7 +215,9 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 
 // wrongCodes logs in several times with the correct password, and enters five wrong codes each
 // time. It returns the number of codes that were checked, and the wait after the last one.
-func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login int) string) (checked int, wait time.Duration) {
+func (h staffPlatform) wrongCodes(
+	t *testing.T, logins int, address func(login int) string,
+) (checked int, wait time.Duration) {
 	t.Helper()
 	for login := range logins {
 		token, _, err := h.login(t, "ada@example.com", password, address(login))

@@ -32,10 +32,10 @@ type LoginAttempt struct {
 	UserAgent       string
 }
 
-// Login checks a password and returns a new session. The actor of the service contains the client's IP address. The session's stage states whether the session
-// is open, or whether the user must first enter a code or set up a second factor. If the user is
-// unknown, is deactivated or has no password, Login returns the same error as for a wrong password
-// and takes just as long.
+// Login checks a password and returns a new session. The actor of the service contains the client's IP address. The
+// session's stage states whether the session is open, or whether the user must first enter a code or set up a second
+// factor. If the user is unknown, is deactivated or has no password, Login returns the same error as for a wrong
+// password and takes just as long.
 func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {

@@ -26,7 +26,8 @@ func TestLogin(t *testing.T) {
 	if err := h.By(audit.Operator).Deactivate(t.Context(), gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
+	if _, err := h.By(audit.Operator).Invite(t.Context(),
+		staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
 		t.Fatal(err)
 	}
 	for n, email := range []string{"Ada@example.com", "ada@EXAMPLE.com", "  ada@example.com\t"} {
@@ -99,7 +100,8 @@ func TestLoginTakesAsLongForUnknownUsers(t *testing.T) {
 	if err := h.By(audit.Operator).Deactivate(t.Context(), gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
+	if _, err := h.By(audit.Operator).Invite(t.Context(),
+		staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
 		t.Fatal(err)
 	}
 	var hashed []string // the password and the parameters of the hash, for each comparison
@@ -260,7 +262,8 @@ func TestConcurrentGuesses(t *testing.T) {
 	}
 	all.Wait()
 	if guesses.Load() > 6 || guesses.Load()+throttled.Load() != 30 {
-		t.Errorf("%d guesses checked and %d throttled, want at most 6 checked and 30 in total", guesses.Load(), throttled.Load())
+		t.Errorf("%d guesses checked and %d throttled, want at most 6 checked and 30 in total", guesses.Load(),
+			throttled.Load())
 	}
 	h.verifyAuditLog(t)
 }

@@ -104,7 +104,9 @@ func TestInvitation(t *testing.T) {
 		"name, control":    {Email: "x@example.com", Name: "a\x00b", Roles: everywhere(models.Auditor)},
 		"role":             {Email: "x@example.com", Name: "X"},
 		"role, unknown":    {Email: "x@example.com", Name: "X", Roles: everywhere("owner")},
-		"role, scope":      {Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Administrator, PartnerID: &partner}}},
+		"role, scope": {
+			Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Administrator, PartnerID: &partner}},
+		},
 	} {
 		if _, err := invite(n); !hasCode(err, apperr.Invalid) {
 			t.Errorf("%s: %v, want invalid", name, err)
@@ -143,10 +145,14 @@ func TestRoles(t *testing.T) {
 		"own last role":                       {set(actor(ada), ada, models.Auditor), "own_role"},
 		"deactivating the last administrator": {h.deactivate(t, ada.ID), "last_administrator"},
 		"deactivating oneself":                {h.By(actor(ada)).Deactivate(t.Context(), ada.ID, 1), "self"},
-		"stale version":                       {h.By(actor(ada)).SetRoles(t.Context(), bob.ID, 1, everywhere(models.Auditor)), "changed"},
-		"deactivating with a stale version":   {h.By(actor(ada)).Deactivate(t.Context(), bob.ID, 1), "changed"},
-		"unknown user":                        {h.By(actor(ada)).SetRoles(t.Context(), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
-		"no roles":                            {set(actor(ada), bob), "role"},
+		"stale version": {
+			h.By(actor(ada)).SetRoles(t.Context(), bob.ID, 1, everywhere(models.Auditor)), "changed",
+		},
+		"deactivating with a stale version": {h.By(actor(ada)).Deactivate(t.Context(), bob.ID, 1), "changed"},
+		"unknown user": {
+			h.By(actor(ada)).SetRoles(t.Context(), uuid.New(), 1, everywhere(models.Auditor)), "staff",
+		},
+		"no roles": {set(actor(ada), bob), "role"},
 	} {
 		if reason(c.err) != c.want {
 			t.Errorf("%s: %v, want %s", name, c.err, c.want)
@@ -170,7 +176,8 @@ func TestKeepsLastAdministrator(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	for range 5 {
-		ada, bob := h.addUser(t, "ada@example.com", models.Administrator), h.addUser(t, "bob@example.com", models.Administrator)
+		ada, bob := h.addUser(t, "ada@example.com", models.Administrator), h.addUser(t, "bob@example.com",
+			models.Administrator)
 		h.Exec(t, `DELETE FROM staff_roles`)
 		h.Exec(t, `INSERT INTO staff_roles SELECT id, 'administrator' FROM staff`)
 		var rejected atomic.Int64
@@ -206,7 +213,8 @@ func TestPasswordChange(t *testing.T) {
 	}
 	_, secret, _ := h.enrol(t, token)
 	h.time.Advance(30 * time.Second)
-	if err := h.By(by).SetPassword(t.Context(), h.session(t, token), h.code(t, secret), "a new long password"); reason(err) != "confirmation" {
+	if err := h.By(by).SetPassword(t.Context(), h.session(t, token), h.code(t, secret),
+		"a new long password"); reason(err) != "confirmation" {
 		t.Errorf("code instead of the old password: %v, want confirmation", err)
 	}
 	if err := h.By(by).SetPassword(t.Context(), session, password, "short"); reason(err) != "password" {

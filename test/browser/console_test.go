@@ -109,7 +109,9 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
 	h.AddMonthOfTraffic(t)
-	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
+	if _, err := h.StaffService.By(audit.Operator).Invite(t.Context(), staff.NewMember{
+		Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	auditor := chromium.Page(t, browser.Emulation{})

@@ -59,7 +59,8 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	if session, err = people.Session(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := people.By(by).FinishSecondFactor(t.Context(), session, authenticatorCode(t, n, key.Secret())); err != nil {
+	if _, _, err := people.By(by).FinishSecondFactor(t.Context(), session,
+		authenticatorCode(t, n, key.Secret())); err != nil {
 		t.Fatal(err)
 	}
 	return key.Secret()

@@ -120,7 +120,8 @@ func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browse
 	p.Axe()
 	theirs := chromium.Page(t, browser.Emulation{})
 	theirs.Open(link)
-	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") || strings.Contains(text, partner.Secret) {
+	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") ||
+		strings.Contains(text, partner.Secret) {
 		t.Errorf("the partner's own page: %.300s", text)
 	}
 	// The page shows a rejected post and then a delivered lead without being reloaded.
@@ -138,7 +139,8 @@ func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browse
 	a := node.Decode[node.Delivered](t, n.Post(t, partner, body))
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
 	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // without a reload
-	if text := p.Text("#arrivals"); !strings.Contains(text, "north-road-sandbox") || !strings.Contains(text, "launch-2026") {
+	if text := p.Text("#arrivals"); !strings.Contains(text, "north-road-sandbox") ||
+		!strings.Contains(text, "launch-2026") {
 		t.Error(text)
 	}
 	p.Axe()
@@ -257,7 +259,8 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 // conflict changes a partner on the command line while the partner's form is open in the browser.
 func conflict(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	p.Open(partnerPage(n, n.Required) + "?tab=signing")
-	if err := n.Partners.By(audit.Operator).SetSigning(t.Context(), scope.Partners(n.Required.ID), n.Required.ID, n.Required.RowVersion+1, models.SigningReportOnly, true); err != nil {
+	if err := n.Partners.By(audit.Operator).SetSigning(t.Context(), scope.Partners(n.Required.ID), n.Required.ID,
+		n.Required.RowVersion+1, models.SigningReportOnly, true); err != nil {
 		t.Fatal(err)
 	}
 	p.Click(`input[name="signing"][value="off"]`)
@@ -301,7 +304,8 @@ func suspension(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page)
 	p.Submit(`main form[action$="/suspend"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/approve']") !== null`)
 	reason := func() string { return n.Ping(t, partner.Base(), node.MinimalPing).Reason }
-	testkit.Eventually(t, node.Patience, "the suspended partner gets no prices", func() bool { return reason() == "paused" })
+	testkit.Eventually(t, node.Patience, "the suspended partner gets no prices",
+		func() bool { return reason() == "paused" })
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main a[href$='/suspend']")`)
 	testkit.Eventually(t, node.Patience, "the approved partner gets prices", func() bool { return reason() != "paused" })

@@ -248,10 +248,12 @@ func TestList(t *testing.T) {
 	if objects != "5432" || !second.Newer || !second.Older {
 		t.Errorf("second page = %s, %+v", objects, second)
 	}
-	if last, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, After: second.Events[3].ID}); objects != "10" || last.Older {
+	if last, objects := list(scope.System, audit.Filter{},
+		audit.Page{Size: 4, After: second.Events[3].ID}); objects != "10" || last.Older {
 		t.Errorf("last page = %s, %+v", objects, last)
 	}
-	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, Before: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
+	if back, objects := list(scope.System, audit.Filter{},
+		audit.Page{Size: 4, Before: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
 		t.Errorf("page before the second = %s, %+v", objects, back)
 	}
 	for name, c := range map[string]struct {
@@ -311,7 +313,8 @@ func TestRepeatedRejectionsAreCounted(t *testing.T) {
 	}
 	count := func(want int) {
 		t.Helper()
-		n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE outcome = 'rejected' AND staff_id = $1`, by.Staff)
+		n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE outcome = 'rejected' AND staff_id = $1`,
+			by.Staff)
 		if n != want {
 			t.Errorf("got %d events, want %d", n, want)
 		}

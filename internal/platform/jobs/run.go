@@ -26,8 +26,8 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun returns a Run without a row in the table jobs, for commands whose work ends with the command. Queue.RunNow
-// runs a job that a node continues if the command stops.
+// NewInlineRun returns a Run without a row in the table jobs, for commands whose work ends with the command.
+// Queue.RunNow runs a job that a node continues if the command stops.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.ID = 0
 	return &Run{Job: w, db: db, clock: c}

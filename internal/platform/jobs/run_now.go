@@ -14,7 +14,8 @@ import (
 )
 
 // ErrRunning means that a worker is running a job for the object.
-var ErrRunning = apperr.New(apperr.Conflict, "job_running", "Another process is already doing this. Wait until it has finished.")
+var ErrRunning = apperr.New(apperr.Conflict, "job_running",
+	"Another process is already doing this. Wait until it has finished.")
 
 // RunNow runs a job for an object in this process, and returns when the job has ended. If the object has an open job
 // that no worker is running, it runs this job, and otherwise a new one. If ctx or the process ends, a node continues
@@ -22,15 +23,15 @@ var ErrRunning = apperr.New(apperr.Conflict, "job_running", "Another process is 
 //
 // It returns ErrRunning, or the handler's error.
 func (q *Queue) RunNow(ctx context.Context, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) error {
-	var r *Run
-	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
-		w, err := q.claimNow(tx, by, kind, object, partner)
-		r = q.newRun(w)
+	var w models.Job
+	err := q.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+		w, err = q.claimNow(tx, by, kind, object, partner)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	r := q.newRun(w)
 	err = q.attempt(ctx, r)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

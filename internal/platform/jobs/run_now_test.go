@@ -57,7 +57,8 @@ func TestRunNow(t *testing.T) {
 func TestRunNowRunsWaitingJob(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+	s.Handle(models.JobExport,
+		jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
 	w := s.enqueue(t, uuid.Nil)
 	if err := s.RunNow(t.Context(), audit.Operator, models.JobExport, w.ObjectID, uuid.Nil); err != nil {
 		t.Fatal(err)
@@ -66,7 +67,8 @@ func TestRunNowRunsWaitingJob(t *testing.T) {
 	next := s.enqueue(t, uuid.Nil)
 	s.awaitState(t, next, models.JobDone)
 	stop()
-	if got := s.get(t, w); got.State != models.JobDone || got.Attempt != 1 || got.EnqueuedBy != s.by.Name || s.wrote(t) != 2 {
+	if got := s.get(t, w); got.State != models.JobDone || got.Attempt != 1 || got.EnqueuedBy != s.by.Name ||
+		s.wrote(t) != 2 {
 		t.Errorf("got job %+v and %d lines, want one line for each job", got, s.wrote(t))
 	}
 }
