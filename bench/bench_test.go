@@ -21,7 +21,9 @@ func TestMain(m *testing.M) {
 // has ended by then, and has stopped the children.
 func testLab(t *testing.T) *lab {
 	return &lab{
-		size:     size{rounds: 1, length: 400 * time.Millisecond, divisor: 100, postsPerSecond: 1500},
+		size: size{
+			rounds: 1, length: 400 * time.Millisecond, divisor: 100, postsPerSecond: 1500, shortJobs: true,
+		},
 		progress: t.Output(),
 	}
 }
@@ -208,19 +210,25 @@ func TestOthersSince(t *testing.T) {
 	}
 }
 
-// TestDuringRequiresLongJob checks that a job which ends before the posts do does not count.
+// TestDuringRequiresLongJob checks that a job which ends before the posts do does not count, except in tests.
 func TestDuringRequiresLongJob(t *testing.T) {
+	l := &lab{}
 	c := contender{run: func(ctx context.Context, length time.Duration) (turn, error) {
 		time.Sleep(length)
 		return turn{count: 1}, nil
 	}}
 	endless := func(ctx context.Context) (int64, error) { <-ctx.Done(); return 7, ctx.Err() }
-	got, err := c.during("", endless).run(t.Context(), 10*time.Millisecond)
+	got, err := l.during(c, "", endless).run(t.Context(), 10*time.Millisecond)
 	if err != nil || got.extra < 7 || got.extra > 700 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	short := func(context.Context) (int64, error) { return 7, nil }
-	if _, err := c.during("", short).run(t.Context(), 10*time.Millisecond); err == nil {
+	if _, err := l.during(c, "", short).run(t.Context(), 10*time.Millisecond); err == nil {
 		t.Error("got no error for a job that ends too early")
+	}
+	l.size.shortJobs = true
+	got, err = l.during(c, "", short).run(t.Context(), 10*time.Millisecond)
+	if err != nil || got.extra == 0 {
+		t.Errorf("got %+v, %v for a short job in a test", got, err)
 	}
 }

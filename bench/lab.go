@@ -47,6 +47,7 @@ type size struct {
 	length         time.Duration // at most, of a turn
 	divisor        int           // of the numbers of rows
 	postsPerSecond int           // number of posts to prepare for each second without a fixed rate
+	shortJobs      bool          // a background job may end before the posts do; for tests on slow machines
 }
 
 var passwords = devpg.Passwords{Owner: "owner-of-benchmarks", App: "app-of-benchmarks"}

@@ -144,9 +144,9 @@ func (l *lab) fastest(
 }
 
 // during returns a contender that does the same as c while a background job runs. The job must not end
-// before the turn does. Its result done is the amount of work that it did. The quantity extra of the turn is
-// this amount per second.
-func (c contender) during(name string, job func(context.Context) (done int64, err error)) contender {
+// before the turn does, unless size.shortJobs is set. Its result done is the amount of work that it did. The quantity
+// extra of the turn is this amount per second.
+func (l *lab) during(c contender, name string, job func(context.Context) (done int64, err error)) contender {
 	return contender{name: name, pid: c.pid, run: func(ctx context.Context, length time.Duration) (turn, error) {
 		jobCtx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -161,11 +161,14 @@ func (c contender) during(name string, job func(context.Context) (done int64, er
 		t, err := c.run(ctx, length)
 		select {
 		case jobErr := <-result:
-			return t, errors.Join(err, errors.New("the background job ended too early"), jobErr)
+			if !l.size.shortJobs {
+				jobErr = errors.Join(errors.New("the background job ended too early"), jobErr)
+			}
+			err = errors.Join(err, jobErr)
 		default:
+			stop()
+			<-result //nolint:errcheck // the job was interrupted
 		}
-		stop()
-		<-result //nolint:errcheck // the job was interrupted
 		t.extra = float64(done) / now().Sub(start).Seconds()
 		return t, err
 	}}

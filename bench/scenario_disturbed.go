@@ -48,7 +48,7 @@ func prepareRewrap(ctx context.Context, l *lab) ([]contender, error) {
 		return nil, err
 	}
 	alone := p.sendsPosts("alone", loadJob{})
-	return []contender{alone, alone.during("rewrap", func(ctx context.Context) (int64, error) {
+	return []contender{alone, l.during(alone, "rewrap", func(ctx context.Context) (int64, error) {
 		if err := rotate.Rotate(ctx); err != nil {
 			return 0, err
 		}
@@ -86,7 +86,7 @@ func preparePartitions(ctx context.Context, l *lab) ([]contender, error) {
 		return nil, err
 	}
 	alone := p.sendsPosts("alone", loadJob{})
-	return []contender{alone, alone.during("changes", func(ctx context.Context) (changed int64, err error) {
+	return []contender{alone, l.during(alone, "changes", func(ctx context.Context) (changed int64, err error) {
 		for {
 			// The change is completed even if the turn ends in the meantime.
 			if err := p.changePartitions(context.WithoutCancel(ctx)); err != nil {
@@ -173,7 +173,7 @@ func prepareRetention(ctx context.Context, l *lab) ([]contender, error) {
 	})
 	var erased int64 // in all turns
 	alone := p.sendsPosts("alone", loadJob{Rate: steadyPosts})
-	return []contender{alone, alone.during("retention", func(ctx context.Context) (int64, error) {
+	return []contender{alone, l.during(alone, "retention", func(ctx context.Context) (int64, error) {
 		before := erased
 		_, err := s.Run(ctx)
 		count := p.root.QueryRow(context.WithoutCancel(ctx), `SELECT count(*) FROM erasures`)
