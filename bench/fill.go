@@ -48,14 +48,13 @@ const fillPartnersSQL = `WITH partner AS (
 // fillLeadsSQL adds leads, the first $3 + $1 times $4 after the start. Every second lead belongs to the first
 // partner.
 const fillLeadsSQL = `WITH seller AS MATERIALIZED (
-		SELECT row_number() OVER (ORDER BY slug) - 1 AS n, count(*) OVER () AS of, p.id AS partner, a.id AS account
+		SELECT array_agg(p.id ORDER BY slug) AS partners, array_agg(a.id ORDER BY slug) AS accounts, count(*) AS of
 		FROM partners p JOIN accounts a ON a.partner_id = p.id WHERE slug LIKE 'bench-%'
 	), lead AS MATERIALIZED (
-		SELECT at, partner, account, 500 + i % 9500 AS price, sha256(i::text::bytea) AS digest,
+		SELECT at, partners[n] AS partner, accounts[n] AS account, 500 + i % 9500 AS price, sha256(i::text::bytea) AS digest,
 			(substr(first_id(at)::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid AS id
-		FROM generate_series($1::int, $1::int + $2::int - 1) AS i
-		CROSS JOIN LATERAL (SELECT $3::timestamptz + i * $4::interval AS at) AS time
-		JOIN seller ON n = i % 2 * (i::bigint * 7919 % of)
+		FROM seller CROSS JOIN generate_series($1::int, $1::int + $2::int - 1) AS i
+		CROSS JOIN LATERAL (SELECT $3::timestamptz + i * $4::interval AS at, 1 + i % 2 * (i::bigint * 7919 % of) AS n) AS row
 	), contact AS (
 		INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox,
 			price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country, quoted_postcode,
