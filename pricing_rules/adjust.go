@@ -22,7 +22,7 @@ func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell
 		return cell
 	}
 	w := t.index.resolve(industry, market, class)
-	whole, rest := t.exact(w, cell.Currency)
+	whole, rest := t.exactPrice(w, cell.Currency)
 	cell.Minor = int64(max(adjusted(whole, rest, adjustment), 1))
 	return cell
 }

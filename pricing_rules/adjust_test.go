@@ -38,14 +38,14 @@ func TestAdjustedRoundsHalfEven(t *testing.T) {
 func TestAdjustedRoundsToNearestMinorUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.Uint64Range(0, MaxAmount).Draw(t, "whole")
-		rest := rapid.Uint64Range(0, one-1).Draw(t, "rest")
+		rest := rapid.Uint64Range(0, productOne-1).Draw(t, "rest")
 		if rapid.Bool().Draw(t, "even parts") {
-			rest = rest / (one / 20) * (one / 20) // ties are rare otherwise
+			rest = rest / (productOne / 20) * (productOne / 20) // ties are rare otherwise
 		}
 		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
 		got := adjusted(whole, rest, adjustment)
 
-		exact := new(big.Rat).Add(new(big.Rat).SetInt64(int64(whole)), big.NewRat(int64(rest), one))
+		exact := new(big.Rat).Add(new(big.Rat).SetInt64(int64(whole)), big.NewRat(int64(rest), productOne))
 		exact.Mul(exact, big.NewRat(int64(MultiplierOne+adjustment), MultiplierOne))
 		off := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(got)), exact)
 		switch off.Abs(off).Cmp(big.NewRat(1, 2)) {

@@ -9,7 +9,7 @@ import (
 
 // The largest product must not overflow.
 func TestExactAtTheLimit(t *testing.T) {
-	whole, rest := exact(MaxAmount, MaxMultiplier, MaxMultiplier, MaxMultiplier)
+	whole, rest := multiply(MaxAmount, MaxMultiplier, MaxMultiplier, MaxMultiplier)
 	if whole != MaxAmount*100*100*100 || rest != 0 {
 		t.Errorf("got %d + %d/10^12, want %d", whole, rest, MaxAmount*100*100*100)
 	}
@@ -23,10 +23,10 @@ func TestExactIsExact(t *testing.T) {
 			factors[i] = rapid.Int64Range(1, []int64{MaxAmount, MaxMultiplier}[min(i, 1)]).Draw(t, "factor")
 			product.Mul(product, big.NewInt(factors[i]))
 		}
-		whole, rest := exact(factors[0], factors[1], factors[2], factors[3])
+		whole, rest := multiply(factors[0], factors[1], factors[2], factors[3])
 		got := new(big.Int).SetUint64(whole)
-		got.Mul(got, big.NewInt(one)).Add(got, new(big.Int).SetUint64(rest))
-		if rest >= one || got.Cmp(product) != 0 {
+		got.Mul(got, big.NewInt(productOne)).Add(got, new(big.Int).SetUint64(rest))
+		if rest >= productOne || got.Cmp(product) != 0 {
 			t.Fatalf("got %d + %d/10^12 for the product of %v", whole, rest, factors)
 		}
 	})
@@ -34,8 +34,8 @@ func TestExactIsExact(t *testing.T) {
 
 func TestRoundHalfToEven(t *testing.T) {
 	for _, c := range []struct{ whole, rest, want uint64 }{
-		{7, 0, 7}, {7, one/2 - 1, 7}, {7, one / 2, 8}, {7, one/2 + 1, 8}, {7, one - 1, 8},
-		{8, one / 2, 8}, {8, one/2 + 1, 9}, {0, one / 2, 0}, {0, one/2 + 1, 1},
+		{7, 0, 7}, {7, productOne/2 - 1, 7}, {7, productOne / 2, 8}, {7, productOne/2 + 1, 8}, {7, productOne - 1, 8},
+		{8, productOne / 2, 8}, {8, productOne/2 + 1, 9}, {0, productOne / 2, 0}, {0, productOne/2 + 1, 1},
 	} {
 		if got := round(c.whole, c.rest); got != c.want {
 			t.Errorf("%d + %d/10^12 was rounded to %d, want %d", c.whole, c.rest, got, c.want)

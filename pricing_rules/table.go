@@ -77,8 +77,8 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 // table, cells without a price are gaps. Rules that are not valid have no effect, and if two rules
 // conflict, the first one wins.
 func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
-	table, wrong := enter(source{card: card}, tax, markets, false)
-	gaps := table.fill()
+	table, wrong := indexRules(source{card: card}, tax, markets, false)
+	gaps := table.calculatePrices()
 	if len(wrong) > 0 {
 		return table, Check(card, tax, markets) // Check also reports conflicts with rules that are not valid
 	}
@@ -90,18 +90,18 @@ func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 // was not, or if a rule is not valid, compile calculates no prices, because it would report many gaps
 // that are only consequences of other problems.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
-	table, problems := enter(src, tax, markets, true)
+	table, problems := indexRules(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
 		return nil, problems
 	}
-	problems = table.fill()
+	problems = table.calculatePrices()
 	return table, problems
 }
 
-// enter adds the rules to the index of a new table and reports problems with them. It does not
+// indexRules adds the rules to the index of a new table and reports problems with them. It does not
 // calculate prices. If the parameter withWrong is true, it also adds rules that are not valid, so that
 // conflicts with them are reported.
-func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
+func indexRules(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)
 	for i, rule := range src.card.Rules {
@@ -130,68 +130,6 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-func (t *Table) fill() Problems {
-	var bad flaws
-	for industry := range t.index.tax.Len() {
-		for market := range t.index.markets.Len() {
-			row := &t.prices[industry*t.index.markets.Len()+market]
-			for class := range Class(Classes) {
-				minor, f := t.evaluate(t.index.resolve(industry, market, class), market)
-				if f.kind != sound {
-					bad.add(f, cellIndex{industry, market, class})
-				}
-				row[class] = minor
-			}
-		}
-	}
-	return bad.problems(t)
-}
-
-// evaluate calculates the price of a cell from its winning rules, as described in the package comment.
-func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
-	currency := t.currencies[market]
-	if w.exclude != 0 && t.rule(w.exclude).Exclude == ExcludeTrue {
-		return excludedPrice, flaw{}
-	}
-	if w.base == 0 {
-		return 0, flaw{kind: noBase, currency: currency}
-	}
-	floor, ceiling := t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency]
-	if floor != 0 && ceiling != 0 && floor > ceiling {
-		return 0, flaw{kind: crossed, currency: currency, rule: w.floor, other: w.ceiling}
-	}
-	price := round(t.exact(w, currency))
-	switch {
-	case price == 0:
-		return 0, flaw{kind: nothing, currency: currency, rule: w.base}
-	case price > MaxAmount:
-		return 0, flaw{kind: tooMuch, currency: currency, rule: w.base}
-	}
-	return int64(price), flaw{}
-}
-
-// exact returns the price of a cell before rounding. The cell must have a base price.
-func (t *Table) exact(w winners, currency money.Currency) (whole, rest uint64) {
-	whole, rest = exact(t.rule(w.base).Base[currency],
-		t.multiplier(w.industry), t.multiplier(w.country), t.multiplier(w.urgency))
-	return clamp(whole, rest, t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency])
-}
-
-// rule returns the rule that a field of winners identifies, or an empty rule for 0.
-func (t *Table) rule(winner int32) Rule {
-	if winner == 0 {
-		return Rule{}
-	}
-	return t.card.Rules[winner-1]
-}
-
-func (t *Table) multiplier(winner int32) int64 {
-	if winner == 0 {
-		return MultiplierOne
-	}
-	return t.rule(winner).Multiplier
-}
-
 // place identifies a rule by its line number or, if the card has no file, by its position in the card.
 func (c Card) place(rule int) string {
 	if line := c.Rules[rule].Line; line > 0 {
@@ -202,7 +140,7 @@ func (c Card) place(rule int) string {
 
 // Check reports rules that are not valid and conflicts between rules. It does not calculate prices.
 func Check(card Card, tax *Taxonomy, markets *Markets) Problems {
-	_, problems := enter(source{card: card}, tax, markets, true)
+	_, problems := indexRules(source{card: card}, tax, markets, true)
 	problems.sort()
 	return problems
 }
