@@ -360,7 +360,7 @@ func (a *App) run(ctx context.Context) {
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run,
-				a.rollup.Run, a.finishErasures, a.retainLeads, a.markDisclosures, a.recordRejections)
+				a.rollup.Run, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)
 		}
 	})
 	for _, s := range a.servers() {

@@ -184,13 +184,3 @@ func (a *App) newPrivacy(platform *keyring.Keys) error {
 	a.privacy = NewPrivacy(a.cfg, a.db, a.queue, a.keys.Readers, platform, j, texts, a.clock)
 	return nil
 }
-
-// retainEvery is how often a node checks whether the daily run is due or was interrupted.
-const retainEvery = time.Minute
-
-// retainLeads enqueues the daily run that erases leads whose retention period has passed.
-func (a *App) retainLeads(ctx context.Context) {
-	a.every(ctx, retainEvery, "enqueuing the daily retention run", func(ctx context.Context) (bool, error) {
-		return false, a.privacy.Retention.EnqueueDaily(ctx)
-	})
-}

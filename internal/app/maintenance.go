@@ -4,13 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/failurelog"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout limits one retention step, because the statement timeout of the database has no effect
+	// stepTimeout limits one step of the maintenance, because the statement timeout of the database has no effect
 	// if the network fails. The next hourly run continues an interrupted step.
 	stepTimeout       = 5 * time.Minute
 	partitionsTimeout = 30 * time.Second
@@ -35,51 +37,28 @@ func (a *App) ensurePingPartitions(ctx context.Context) error {
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), postgres.PingDaysAhead)
 }
 
-// step deletes one type of expired data. The function do returns the number of deleted rows or
-// partitions.
-type step struct {
-	name string
-	do   func(context.Context) (int64, error)
-}
-
-func (a *App) retention(now time.Time) []step {
-	return []step{
-		{"pings", func(ctx context.Context) (int64, error) {
-			return a.db.DropPingPartitions(ctx, now.AddDate(0, 0, -a.cfg.Retention.PingsDays))
-		}},
-		{"traffic", func(ctx context.Context) (int64, error) {
-			return a.db.DeleteTrafficMinutes(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
-		}},
-		{"request log", func(ctx context.Context) (int64, error) {
-			before := now.AddDate(0, 0, -a.cfg.Retention.RequestLogDays)
-			requests, err := a.db.DeleteRequests(ctx, before)
-			if err != nil {
-				return requests, err
+// every calls the function do until ctx ends. It pauses after each call that fails or that returns
+// false, which means that no work is left. It logs failures as failurelog.State decides.
+func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	var failure failurelog.State
+	for {
+		more, err := do(ctx)
+		switch err = postgres.Translate(err); {
+		case err == nil:
+			failure.End()
+			if more {
+				continue
 			}
-			durations, err := a.db.DeletePostDurations(ctx, before)
-			return requests + durations, err
-		}},
-		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.DeleteExpiredBodies(ctx, now) }},
-		{"sessions", a.staff.DeleteExpired},
-		{"files", a.files.DeleteExpired},
-		{"exports", a.payouts.DeleteExpiredExports},
-		{"ended jobs", a.queue.DeleteExpired},
-		{"discarded reconciliations", a.reconcile.DeleteExpired},
-		{"closed privacy requests", a.privacy.Requests.DeleteOld},
-		{"sandbox leads", func(ctx context.Context) (int64, error) {
-			return a.leads.DeleteSandbox(ctx, now.AddDate(0, 0, -a.cfg.Retention.SandboxDays))
-		}},
-	}
-}
-
-func (a *App) retain(ctx context.Context, s step) {
-	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
-	n, err := s.do(bounded)
-	if err != nil && ctx.Err() == nil {
-		a.log.Warn("cannot run retention, retrying in an hour", "what", s.name, "error", postgres.Translate(err))
-	} else if n > 0 {
-		a.log.Info("retention", "what", s.name, "gone", n)
+		case ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
+			a.log.Error(what+" failed, retrying", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 
@@ -89,8 +68,8 @@ func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
 	for {
-		for _, s := range a.retention(a.clock.Now()) {
-			a.retain(ctx, s)
+		for _, s := range a.expirySteps(a.clock.Now()) {
+			a.deleteExpired(ctx, s)
 		}
 		a.analyzePartitions(ctx)
 		a.checkLeads(ctx)

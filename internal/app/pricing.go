@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/pingpost/pingpost/internal/base/clock"
-	"github.com/pingpost/pingpost/internal/base/failurelog"
-	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 // publishEvery is short because rate cards are scheduled to the second.
@@ -17,31 +13,6 @@ const publishEvery = time.Second
 // succeeds.
 func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
-}
-
-// every calls the function do until ctx ends. It pauses after each call that fails or that returns
-// false, which means that no work is left. It logs failures as failurelog.State decides.
-func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	var failure failurelog.State
-	for {
-		more, err := do(ctx)
-		switch err = postgres.Translate(err); {
-		case err == nil:
-			failure.End()
-			if more {
-				continue
-			}
-		case ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
-			a.log.Error(what+" failed, retrying", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }
 
 // publishShipped publishes the rate card that is included in pingpost. It does nothing if the database

@@ -11,14 +11,14 @@ import (
 )
 
 // A database that does not respond must not delay the other steps for more than an hour.
-func TestRetentionStepTimesOut(t *testing.T) {
+func TestExpiryStepTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		a := &App{log: slog.New(slog.NewTextHandler(&log, nil))}
 		start := time.Now()
-		steps := len(a.retention(start))
+		steps := len(a.expirySteps(start))
 		for range steps {
-			a.retain(t.Context(), step{"a step", func(ctx context.Context) (int64, error) {
+			a.deleteExpired(t.Context(), expiryStep{"a step", func(ctx context.Context) (int64, error) {
 				<-ctx.Done()
 				return 0, ctx.Err()
 			}})
