@@ -345,9 +345,9 @@ func (h *Console) CheckAuditLog(t testing.TB) {
 var withoutNotice = []string{
 	"audit.export", "audit.verify", "lead.download", "lead.evidence", "lead.export", "lead.find", "lead.find_warning",
 	"lead.reveal", "lead.reveal_again", "lead.reveal_warning", "leads.export", "ledger.download", "ledger.export",
-	"ledger.export_balances", "login", "logout", "notes.find", "payout_run.payments", "pricing.export",
-	"privacy_request.download", "privacy_request.export", "reconciliation.export", "signature.check", "staff.accept",
-	"staff.invite", "staff.invite_again", "staff.recovery_codes",
+	"ledger.export_balances", "link.create", "login", "logout", "notes.find", "payout_run.payments", "pricing.export",
+	"privacy_request.download", "privacy_request.export", "reconciliation.export", "secret.create", "secret.rotate",
+	"signature.check", "staff.accept", "staff.invite", "staff.invite_again", "staff.recovery_codes",
 }
 
 // checkSaved checks that the console says what was saved after each action that users have taken in the test.
