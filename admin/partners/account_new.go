@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) accountNewPage(k *web.Request) error {
+func (h *Handlers) newAccountPage(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
 		return err

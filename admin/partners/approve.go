@@ -1,8 +1,6 @@
 package partners
 
 import (
-	"cmp"
-
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/models"
 )
@@ -33,14 +31,4 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 			return h.showAccounts(k, r.Status, p)
 		},
 	})
-}
-
-// returnPath returns the page that the user came from, if a link or a form names it, and otherwise the given
-// page.
-func (h *Handlers) returnPath(k *web.Request, partner, otherwise string) string {
-	to := cmp.Or(k.R.PostForm.Get("return"), k.R.URL.Query().Get("return"))
-	if to == partner+"/onboarding" {
-		return to
-	}
-	return otherwise
 }

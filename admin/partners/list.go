@@ -150,5 +150,3 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	options := append([]ui.Option{{Value: "", Label: "Unassigned"}}, web.Labels(slices.Compact(names))...)
 	return web.SelectOption(options, now), nil
 }
-
-func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }

@@ -10,7 +10,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/partners"
 )
 
-func (h *Handlers) partnerNewPage(k *web.Request) error {
+func (h *Handlers) newPartnerPage(k *web.Request) error {
 	v := view.PartnerNewView{Modes: web.SelectOption(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
 	return h.showPartnerNew(k, http.StatusOK, v, k.Session.Staff.Name)
 }

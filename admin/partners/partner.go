@@ -1,8 +1,11 @@
 package partners
 
 import (
+	"cmp"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -14,6 +17,19 @@ func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
 	}
 	p, err := h.Partners.Find(k.R.Context(), k.Scope, k.R.PathValue("id"))
 	return p, web.OrNotFound(err)
+}
+
+// partners returns the service that acts on behalf of the user.
+func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }
+
+// returnPath returns the page that the user came from, if a link or a form names it, and otherwise the given
+// page.
+func (h *Handlers) returnPath(k *web.Request, partner, otherwise string) string {
+	to := cmp.Or(k.R.PostForm.Get("return"), k.R.URL.Query().Get("return"))
+	if to == partner+"/onboarding" {
+		return to
+	}
+	return otherwise
 }
 
 // reloadPartner returns a function that reads a partner again after a conflicting change.

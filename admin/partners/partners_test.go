@@ -654,7 +654,7 @@ func TestCheckPost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := sealer.Append(nil, quote.Quote{
+		token, _, err := sealer.Seal(nil, quote.Quote{
 			Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: 1, CardVersion: 1, Partner: partner,
 		}, at, [quote.RandomSize]byte{})
 		if err != nil {

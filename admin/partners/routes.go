@@ -34,7 +34,7 @@ func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/partners", Page: "Partners", Needs: web.ReadPartners, Handle: h.partnersList},
-		{Method: get, Path: "/partners/new", Page: "New partner", Needs: web.CreatePartners, Handle: h.partnerNewPage},
+		{Method: get, Path: "/partners/new", Page: "New partner", Needs: web.CreatePartners, Handle: h.newPartnerPage},
 		{
 			Method:  post,
 			Path:    "/partners/new",
@@ -67,7 +67,7 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:  []string{"signing", "shared_base_url"},
 			Handle: h.setSigning,
 		},
-		{Method: get, Path: "/partners/{id}/accounts/new", Needs: web.WritePartners, Handle: h.accountNewPage},
+		{Method: get, Path: "/partners/{id}/accounts/new", Needs: web.WritePartners, Handle: h.newAccountPage},
 		{
 			Method:  post,
 			Path:    "/partners/{id}/accounts/new",
@@ -110,7 +110,7 @@ func (h *Handlers) Routes() []web.Route {
 			Handle:    h.createLink,
 		},
 		{Method: post, Path: "/partners/{id}/link/revoke", Needs: web.WritePartners, Handle: h.revokeLink},
-		{Method: get, Path: "/partners/{id}/secrets/new", Needs: web.WriteSecrets, Handle: h.secretNewPage},
+		{Method: get, Path: "/partners/{id}/secrets/new", Needs: web.WriteSecrets, Handle: h.newSecretPage},
 		{
 			Method:    post,
 			Path:      "/partners/{id}/secrets/new",
@@ -121,7 +121,7 @@ func (h *Handlers) Routes() []web.Route {
 			Saves:     []string{"label"},
 			Handle:    h.createSecret,
 		},
-		{Method: get, Path: "/partners/{id}/secrets/rotate", Needs: web.WriteSecrets, Handle: h.secretRotatePage},
+		{Method: get, Path: "/partners/{id}/secrets/rotate", Needs: web.WriteSecrets, Handle: h.rotateSecretPage},
 		{
 			Method:    post,
 			Path:      "/partners/{id}/secrets/rotate",

@@ -17,7 +17,7 @@ import (
 
 const noPaidLead = "No lead with this ID has earned money. Sandbox leads never do."
 
-func (h *Handlers) returnNewPage(k *web.Request) error {
+func (h *Handlers) newReturnPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
 }
 

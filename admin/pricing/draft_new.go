@@ -9,7 +9,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-func (h *Handlers) draftNewPage(k *web.Request) error {
+func (h *Handlers) newDraftPage(k *web.Request) error {
 	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
 }
 

@@ -110,7 +110,7 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 		return err
 	}
 	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at")}
-	at, wrong := web.PublishTime(f.at)
+	at, wrong := web.ParseTime(f.at)
 	if wrong != "" {
 		f.Version, f.Errors = k.FormRowVersion(), ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)

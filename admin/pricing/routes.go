@@ -49,7 +49,7 @@ func (h *Handlers) Routes() []web.Route {
 		},
 		{Method: get, Path: "/pricing/compare", Page: "Compare versions", Needs: web.ReadPricing, Handle: h.comparePage},
 
-		{Method: get, Path: "/pricing/drafts/new", Page: "New draft", Needs: web.WritePricing, Handle: h.draftNewPage},
+		{Method: get, Path: "/pricing/drafts/new", Page: "New draft", Needs: web.WritePricing, Handle: h.newDraftPage},
 		{
 			Method:  post,
 			Path:    "/pricing/drafts/new",
@@ -75,7 +75,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: post, Path: "/pricing/drafts/{id}/cell", Needs: web.WritePricing, Handle: h.draftCell},
 		{Method: post, Path: "/pricing/drafts/{id}/cells", Needs: web.WritePricing, Handle: h.draftCells},
 		{Method: post, Path: "/pricing/drafts/{id}/undo", Needs: web.WritePricing, Handle: h.draftUndo},
-		{Method: get, Path: "/pricing/drafts/{id}/rules/new", Needs: web.WritePricing, Handle: h.ruleNewPage},
+		{Method: get, Path: "/pricing/drafts/{id}/rules/new", Needs: web.WritePricing, Handle: h.newRulePage},
 		{
 			Method:  post,
 			Path:    "/pricing/drafts/{id}/rules/new",

@@ -108,7 +108,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 	return r, mistakes
 }
 
-func (h *Handlers) ruleNewPage(k *web.Request) error {
+func (h *Handlers) newRulePage(k *web.Request) error {
 	d, err := h.editable(k)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func atField(field string, code apperr.Code, reason, message string) *apperr.Err
 	})
 }
 
-func (h *Handlers) reconciliationNewPage(k *web.Request) error {
+func (h *Handlers) newReconciliationPage(k *web.Request) error {
 	return h.showReconciliationNew(k, http.StatusOK, k.R.URL.Query().Get("partner"), nil)
 }
 

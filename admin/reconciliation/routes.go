@@ -34,7 +34,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/reconciliation", Page: "Reconciliation", Needs: web.ReadReconciliation,
 			Handle: h.reconciliationsList},
 		{Method: get, Path: "/reconciliation/new", Page: "Reconcile a file", Needs: web.WriteReconciliation,
-			Handle: h.reconciliationNewPage},
+			Handle: h.newReconciliationPage},
 		{
 			Method:  post,
 			Path:    "/reconciliation/new",
