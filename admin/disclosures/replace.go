@@ -37,16 +37,12 @@ func (h *Handlers) replace(k *web.Request) error {
 	replacement := consents.Replacement{
 		Disclosure: d.ID, Version: k.FormRowVersion(), Text: f.Get("text"), Note: f.Get("note"),
 	}
-	show := func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) }
 	_, err = replacement.Check()
 	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			err := h.Consents.By(k.By).Replace(k.R.Context(), k.Scope, replacement)
-			if failed := web.Failure(err); failed != nil {
-				return "", k.ShowFailure(failed, show)
-			}
 			return web.DisclosureURL(d.ID), web.OrNotFound(err)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
@@ -56,7 +52,8 @@ func (h *Handlers) replace(k *web.Request) error {
 			conflict, err = k.Conflict("disclosure", consents.DisclosureID(d.ID), web.TimeOf(d.ReplacedAt))
 			return d.Version(), conflict, err
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(r web.Rejected) error { return h.showReplace(k, d, f.Get("text"), r) },
 	})
 }
 

@@ -32,19 +32,16 @@ func (h *Handlers) erase(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	asked := erasure.NewErasure{Lead: lead, Reason: models.ErasureReason(f.Get("reason")), Note: f.Get("note")}
-	show := func(r web.Rejected) error { return h.showErase(k, r.Status, lead, r) }
 	_, err = asked.Check()
 	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			_, err := h.Erasures.By(k.By).Erase(k.R.Context(), k.Scope, asked)
-			if failed := web.Failure(err); failed != nil {
-				return "", k.ShowFailure(failed, show)
-			}
 			return web.LeadURL(lead), err
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(r web.Rejected) error { return h.showErase(k, r.Status, lead, r) },
 	})
 }
 

@@ -56,7 +56,6 @@ func (h *Handlers) evidence(k *web.Request) error {
 	if contact && !k.MayAt(web.RevealLeads, r.lead.PartnerID) {
 		return web.ErrForbidden
 	}
-	show := func(rejected web.Rejected) error { return h.showEvidence(k, rejected.Status, r, rejected) }
 	return k.Submit(web.Form{
 		StepUp: web.StepUpWhen(contact),
 		Do: func() (string, error) {
@@ -64,9 +63,6 @@ func (h *Handlers) evidence(k *web.Request) error {
 				Lead: r.lead.ID, Return: r.object, Amounts: k.MayAt(web.ReadPayouts, r.lead.PartnerID), Contact: contact,
 				Events: k.EventReader(),
 			})
-			if failed := web.Failure(err); failed != nil {
-				return "", k.ShowFailure(failed, show)
-			}
 			if err != nil {
 				return "", web.OrNotFound(err)
 			}
@@ -75,7 +71,8 @@ func (h *Handlers) evidence(k *web.Request) error {
 				return err
 			})
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(rejected web.Rejected) error { return h.showEvidence(k, rejected.Status, r, rejected) },
 	})
 }
 

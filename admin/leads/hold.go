@@ -29,18 +29,15 @@ func (h *Handlers) hold(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	asked := erasure.NewHold{Lead: l.ID, Person: f.Get("person") == "yes", Reason: f.Get("reason")}
-	show := func(r web.Rejected) error { return h.showHold(k, r.Status, l, r) }
 	_, err = asked.Check()
 	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		Do: func() (string, error) {
 			_, err := h.Erasures.By(k.By).PlaceHold(k.R.Context(), k.Scope, asked)
-			if failed := web.Failure(err); failed != nil {
-				return "", k.ShowFailure(failed, show)
-			}
 			return web.LeadURL(l.ID), err
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(r web.Rejected) error { return h.showHold(k, r.Status, l, r) },
 	})
 }
 

@@ -26,7 +26,7 @@ func TestQuotePage(t *testing.T) {
 	plumber, _ := taxonomy.BySlug("plumber")
 	issue := func(by *quote.Sealer, partner uuid.UUID, n byte) string {
 		t.Helper()
-		token, _, err := by.Append(nil, quote.Quote{
+		token, _, err := by.Seal(nil, quote.Quote{
 			Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: taxonomy.At(plumber).TermID, CardVersion: 1,
 			Urgency: 1, Postcode: "SW1A 1AA", Partner: partner, Reference: quote.Tag{Value: "form-7"},
 		}, s.Time.Now(), [quote.RandomSize]byte{n})

@@ -40,16 +40,12 @@ func (h *Handlers) reveal(k *web.Request) error {
 	asked := reveal.NewReveal{
 		Lead: lead, Field: models.ContactField(f.Get("field")), Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
 	}
-	show := func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) }
 	_, err = asked.Check()
 	return k.Submit(web.Form{
 		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			value, err := h.Reveals.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
-			if failed := web.Failure(err); failed != nil {
-				return "", k.ShowFailure(failed, show)
-			}
 			if err != nil {
 				return "", err
 			}
@@ -63,7 +59,8 @@ func (h *Handlers) reveal(k *web.Request) error {
 				Lead:    leadLink(lead),
 			}))
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) },
 	})
 }
 

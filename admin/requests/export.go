@@ -32,17 +32,12 @@ func (h *Handlers) export(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	show := func(rejected web.Rejected) error { return h.showExport(k, r, rejected) }
 	return k.Submit(web.Form{
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			exported, err := h.Requests.By(k.By).Export(k.R.Context(), r.ID)
-			f := apperr.As(err)
-			if err != nil && (f == nil || f.Reason != "submitted") {
+			if f := apperr.As(err); err != nil && (f == nil || f.Reason != "submitted") {
 				k.By.Form = audit.Submission{} // so that the form can be submitted again
-			}
-			if f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", k.ShowFailure(f, show)
 			}
 			if err != nil {
 				return "", err
@@ -55,7 +50,8 @@ func (h *Handlers) export(k *web.Request) error {
 				Until:       k.Now.Add(requests.ExportRetention),
 			}))
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(rejected web.Rejected) error { return h.showExport(k, r, rejected) },
 	})
 }
 

@@ -23,7 +23,7 @@ var guidance = map[models.PrivacyRequestKind]string{
 	models.RequestObjection: "This request records the objection. It does not change the leads. The platform does no profiling and sends no advertising. It has no list of blocked consumers, so it accepts new leads with the same contact data. " +
 		"To end the use of the data, erase it here. Inform the buyers of the leads about the objection. An objection to direct marketing cannot be rejected.",
 	models.RequestWithdrawal: "This request records the withdrawal. It does not change the leads. A withdrawal takes effect at once, so act on it without delay. The deadline is the latest day to confirm it to the consumer, and cannot be extended. " +
-		"To end the use of the data, erase it here. This also erases the details of the consent: only its fact and time remain. Inform the buyers of the leads about the withdrawal.",
+		"To end the use of the data, erase it here. This also erases the details of the consent: only the fact that it was given, and when, is kept. Inform the buyers of the leads about the withdrawal.",
 	models.RequestRestriction: "This request records the restriction. The platform cannot block a single lead, so users who are allowed to reveal contact data can still do so. " +
 		"Place a legal hold on each lead, so that it is not erased. Instruct your staff and the buyers of the leads not to use the data.",
 	models.RequestRectification: "The platform does not change a lead, which remains stored as the partner sent it. " +

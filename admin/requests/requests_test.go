@@ -177,7 +177,7 @@ func TestRemoveFromManyLeads(t *testing.T) {
 	r.officer.Get(t, at).Expect(t, "removed", http.StatusOK, `data-leads="59"`)
 }
 
-// The warning before the daily limit of searches does not count as the submission of the form.
+// The warning before the daily search limit does not count as the submission of the form.
 func TestNewRequestAtWarning(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

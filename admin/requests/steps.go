@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/requests"
 	"github.com/pingpost/pingpost/models"
@@ -224,17 +223,14 @@ func (s *step) submit(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	show := func(rejected web.Rejected) error { return s.render(k, r, rejected) }
 	return k.Submit(web.Form{
 		StepUp: s.stepUp,
 		Do: func() (string, error) {
 			err := s.do(k.R.Context(), s.h.Requests.By(k.By), k, r.ID)
-			if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Forbidden) {
-				return "", k.ShowFailure(f, show)
-			}
 			return web.RequestURL(r.ID), err
 		},
-		Show: show,
+		KeepAfterFailure: true,
+		Show:             func(rejected web.Rejected) error { return s.render(k, r, rejected) },
 	})
 }
 

@@ -23,6 +23,9 @@ type Form struct {
 	// FieldOf returns the field at which an error is shown. If FieldOf is nil, the error is shown
 	// at the fields that the error lists, or above the form.
 	FieldOf func(*apperr.Error) string
+	// KeepAfterFailure shows the form again if the platform fails or the user may not make this change, so that it
+	// can be submitted again. Otherwise an error page is shown.
+	KeepAfterFailure bool
 	// Show shows the form again.
 	Show func(Rejected) error
 }
@@ -66,6 +69,8 @@ func (k *Request) Submit(f Form) error {
 	}
 	next, err := f.Do()
 	switch {
+	case err != nil && f.keeps(err):
+		return f.showFailure(k, apperr.As(err))
 	case err != nil:
 		return f.reject(k, err, r)
 	case next != "":
@@ -97,12 +102,21 @@ func (k *Request) Reject(err error, f Form) error {
 	return f.reject(k, err, Rejected{Version: k.FormRowVersion()})
 }
 
-// ShowFailure logs an error and shows it in a form, which can then be submitted again.
-func (k *Request) ShowFailure(f *apperr.Error, show func(Rejected) error) error {
-	k.logError(f)
+func (f Form) keeps(err error) bool {
+	if !f.KeepAfterFailure {
+		return false
+	}
+	e := apperr.As(err)
+	return Failure(err) != nil || e != nil && e.Code == apperr.Forbidden
+}
+
+func (f Form) showFailure(k *Request, failure *apperr.Error) error {
+	k.logError(failure)
 	k.By.Form = audit.Submission{}
-	return show(Rejected{
-		Status: f.Status(), StepUp: k.StepUpAgain(), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
+	return f.Show(Rejected{
+		Status: failure.Status(),
+		StepUp: k.StepUpAgain(),
+		Errors: ui.Errors{{Message: failure.Message, Code: failure.Reason}},
 	})
 }
 

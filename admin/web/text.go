@@ -61,9 +61,9 @@ func SetFilters(q url.Values, names []string) url.Values {
 	return filters
 }
 
-// PublishTime parses a UTC time from a form. For an empty string, which means now, it returns the zero
+// ParseTime parses a UTC time from a form. For an empty string, which means now, it returns the zero
 // time. The result wrong is an error message, or "" if the text is valid.
-func PublishTime(text string) (at time.Time, wrong string) {
+func ParseTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return at, ""
