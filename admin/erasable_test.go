@@ -79,7 +79,7 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 var canaryText = regexp.MustCompile(`canary-[a-z]+`)
 
 // canaryPages returns the paths of the pages and exports that contain erasable values, and which ones. It requests
-// all GET routes, and the given further paths.
+// all GET routes and any additional paths that are given.
 func canaryPages(
 	t *testing.T, h *admintest.Console, b *admintest.Client, objects map[string]string, partner string, more ...string,
 ) map[string][]string {

@@ -176,7 +176,7 @@ func (s *Service) Notes(
 }
 
 // Find returns the newest notes that contain a text, ignoring case. The result more reports whether there are more
-// than most. The text can be a consumer's name, so each search counts towards the user's daily limit of lookups. The
+// than most. The text can be a consumer's name, so each search counts towards the user's daily lookup limit. The
 // audit log records the search, without the text.
 //
 // Errors: TooMany if the user has reached the daily limit.

@@ -19,7 +19,7 @@ type Service struct {
 }
 
 // NewService returns a service. It does not redact notes about leads under a legal hold of the service e. Searches
-// count towards the daily limit of lookups of the service r.
+// count towards the daily lookup limit of the service r.
 func NewService(db *postgres.DB, e *erasure.Service, r *reveal.Service, c clock.Clock) *Service {
 	return &Service{db: db, erasures: e, reveals: r, clock: c, by: audit.Service}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DefaultApprovalLimit is the limit of currencies that are not in Policy.ApprovalLimits, in minor units.
+// DefaultApprovalLimit is the limit for currencies that are not in Policy.ApprovalLimits, in minor units.
 const DefaultApprovalLimit = 500_00
 
 // ApprovalLimit returns the sum in a currency, in minor units, up to which a user can adjust balances alone on a UTC

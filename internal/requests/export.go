@@ -123,7 +123,7 @@ type Exported struct {
 
 // Export writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
 // and returns its passphrase, which is not stored. The file is stored for ExportRetention. Each contact record in it
-// counts towards the user's daily limit of reveals. If the export exceeds the limit, the user must be another one
+// counts towards the user's daily reveal limit. If the export exceeds the limit, the user must be another one
 // than the user who checked the consumer's identity. The request is closed by RecordDownload.
 //
 // Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,

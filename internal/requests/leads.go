@@ -263,7 +263,7 @@ func (a Addition) valid() (Addition, error) {
 }
 
 var errLeadsFixed = apperr.New(apperr.Conflict, "leads_fixed",
-	"Leads of this request have been erased, so its leads can no longer be changed. Create another privacy request.")
+	"Some of this request's leads have been erased, so its list of leads can no longer be changed. Create another privacy request.")
 
 var errLeadsChanged = apperr.New(apperr.Conflict, "leads_changed",
 	"The leads of this request have just changed. Reload the page and try again.")

@@ -58,7 +58,7 @@ func TestRequestRejectsLeadsOfOtherPeople(t *testing.T) {
 	}
 }
 
-// An export counts each contact record that it decrypts towards the daily limit of reveals.
+// An export counts each contact record that it decrypts towards the daily reveal limit.
 func TestExportCountsTowardsReveals(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

@@ -72,7 +72,7 @@ func (s *Service) today() time.Time { return s.clock.Now().UTC().Truncate(24 * t
 // are none, the request is created without leads. All leads of a request are connected by shared email addresses
 // or phone numbers; AddLeads adds exceptions.
 //
-// Errors: Invalid at the field that is not valid, TooMany if the user has reached the daily limit of searches, and
+// Errors: Invalid at the field that is not valid, TooMany if the user has reached the daily search limit, and
 // those of erasure.Service.CheckJournal.
 func (s *Service) Create(ctx context.Context, n NewRequest) (r models.PrivacyRequest, err error) {
 	n.Law = cmp.Or(n.Law, s.DefaultLaw())

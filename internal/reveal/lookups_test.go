@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The limit of searches by email address or phone number holds for each user and day (UTC), even if they are
+// The limit on searches by email address or phone number holds for each user and day (UTC), even if they are
 // simultaneous.
 func TestLookupsPerDay(t *testing.T) {
 	t.Parallel()

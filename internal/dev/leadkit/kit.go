@@ -80,7 +80,7 @@ func (k Kit) Node(j journal.Store) privacy.Services {
 	}).By(k.User)
 }
 
-// WithRevealsPerDay returns the platform with another daily limit of reveals.
+// WithRevealsPerDay returns the platform with another daily reveal limit.
 func (k Kit) WithRevealsPerDay(n int) Kit {
 	k.Services = NewServices(k.DB.DB, k.Wrappers, k.Keys, k.Journal, k.Time, Settings{
 		RevealsPerDay: n, LookupsPerDay: 100,
