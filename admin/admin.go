@@ -97,8 +97,8 @@ func New(o Options) (http.Handler, error) {
 	}, Routes(o))
 }
 
-// unlessErased rejects requests while erasable data is hidden.
-func unlessErased(handle func(*web.Request) error) func(*web.Request) error {
+// unlessHidden rejects requests while erasable data is hidden.
+func unlessHidden(handle func(*web.Request) error) func(*web.Request) error {
 	return func(k *web.Request) error {
 		if err := k.CheckErasable(); err != nil {
 			return err
@@ -166,7 +166,7 @@ func Routes(o Options) []web.Route {
 			finder.Pages = append(finder.Pages, r)
 		}
 		if r.Erasable {
-			all[i].Handle = unlessErased(r.Handle)
+			all[i].Handle = unlessHidden(r.Handle)
 		}
 	}
 	if o.Environment != "production" {

@@ -108,7 +108,7 @@ func (s *server) notFound(c *gin.Context, rec *httpserver.Record) error {
 // errNotLoaded means that the node started while the database was unavailable.
 var errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded",
 	"The keys are not available yet. Try again in a few seconds.").
-	WithPublicCode(apperr.ServiceUnavailable).Retry(5 * time.Second)
+	WithPublicCode(apperr.ServiceUnavailable).WithRetryAfter(5 * time.Second)
 
 // evidenceKeys handles GET {origin}/.well-known/pingpost-evidence-key.
 func (s *server) evidenceKeys(c *gin.Context, rec *httpserver.Record) error {

@@ -325,7 +325,7 @@ func (p *poster) transaction(
 	price := table.Price(industry, table.Markets().Index(country), class)
 	var fresh [quote.RandomSize]byte
 	crand.Read(fresh[:])
-	token, _, err := quotes.Append(nil, quote.Quote{
+	token, _, err := quotes.Seal(nil, quote.Quote{
 		Price: money.Amount{Minor: price.Minor, Currency: price.Currency}, Country: country, CardVersion: 1,
 		TermID: taxonomy.At(industry).TermID, Urgency: uint8(class), Postcode: postcode(random), Partner: p.Partner,
 	}, at, fresh)

@@ -30,7 +30,7 @@ const (
 //	running → waiting     the attempt failed, or its node is stopping (settle)
 //	running → waiting     the worker stopped responding, and the job is queued again (rescue)
 //	running → waiting     a user cancels the job, which is first removed from the queue (Cancel)
-//	running → done        the handler commits the result (Run.Commit, Run.CommitPgx)
+//	running → done        the handler commits the result (Attempt.Commit, Attempt.CommitPgx)
 //	running → failed      the handler's error is final, or the last attempt failed (giveUp)
 //	waiting → failed      the last attempt's worker was lost (rescue)
 //	running → failed      the last attempt's worker was lost (rescue)

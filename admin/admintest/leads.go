@@ -99,7 +99,7 @@ func (s *ConsoleWithLeads) addLead(t *testing.T, by Seller, c leads.Contact, tex
 	now, keys := s.Time.Now(), testkit.PlatformKeys(t, 1)
 	price := money.Amount{Minor: 4560, Currency: money.GBP}
 	random := id.New(now)
-	token, q, err := s.Options.Quotes.Append(nil, quote.Quote{
+	token, q, err := s.Options.Quotes.Seal(nil, quote.Quote{
 		Price:       price,
 		Country:     [2]byte{'G', 'B'},
 		TermID:      1077,

@@ -13,7 +13,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 		return ""
 	}
 	if object, err := id.Parse(id.Payout, text); err == nil {
-		if r, err := h.Payouts.Run(k.R.Context(), sc, object); err == nil {
+		if r, err := h.Payouts.FindRun(k.R.Context(), sc, object); err == nil {
 			return web.RunURL(r.ID)
 		}
 	}

@@ -62,7 +62,7 @@ func (h *Handlers) Routes() []web.Route {
 			Handle: h.rejectAdjustment,
 		},
 		{Method: get, Path: "/payouts/returns", Page: "Returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
-		{Method: get, Path: "/payouts/returns/new", Page: "Return a lead", Needs: web.WritePayouts, Handle: h.returnNewPage},
+		{Method: get, Path: "/payouts/returns/new", Page: "Return a lead", Needs: web.WritePayouts, Handle: h.newReturnPage},
 		{
 			Method:  post,
 			Path:    "/payouts/returns/new",
@@ -80,7 +80,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/payouts/runs", Page: "Payout runs", Everywhere: true, Needs: web.ReadPayouts,
 			Handle: h.runsPage},
 		{Method: get, Path: "/payouts/runs/new", Page: "New payout run", Everywhere: true, Needs: web.WritePayouts,
-			Handle: h.runNewPage},
+			Handle: h.newRunPage},
 		{
 			Method:  post,
 			Path:    "/payouts/runs/new",

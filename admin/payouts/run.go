@@ -20,7 +20,7 @@ func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	r, err = h.Payouts.Run(k.R.Context(), k.Scope, object)
+	r, err = h.Payouts.FindRun(k.R.Context(), k.Scope, object)
 	return r, web.OrNotFound(err)
 }
 

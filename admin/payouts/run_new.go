@@ -16,7 +16,7 @@ import (
 // CutoffForm is the time format in which browsers submit the cutoff of a payout run.
 const CutoffForm = "2006-01-02T15:04"
 
-func (h *Handlers) runNewPage(k *web.Request) error {
+func (h *Handlers) newRunPage(k *web.Request) error {
 	now := k.Now.UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	return h.showRunNew(k, http.StatusOK, view.RunNewView{
@@ -63,7 +63,7 @@ func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
 	n.Note = f.Get("note")
 	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // BeginRun rejects an invalid currency
 	var wrong string
-	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
+	if n.Cutoff, wrong = web.ParseTime(f.Get("cutoff")); wrong != "" {
 		mistakes = append(mistakes, ui.FieldError{Field: "cutoff", Message: wrong})
 	}
 	if text := strings.TrimSpace(f.Get("minimum")); text != "" {

@@ -23,15 +23,15 @@ func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	switch {
 	case !p.claim.Signed:
 		return in.authenticateUnsigned(ctx, p)
-	case p.base != nil:
+	case p.basePartner != nil:
 		return in.authenticateOwn(p)
 	}
 	return in.authenticateShared(ctx, p)
 }
 
 func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, error) {
-	if ok, wait := in.unsigned.take(p.Address, p.start); !ok {
-		return owner{base: p.base}, errTooMany.Retry(wait)
+	if ok, wait := in.unsignedLimiter.take(p.Address, p.start); !ok {
+		return owner{basePartner: p.basePartner}, errTooMany.WithRetryAfter(wait)
 	}
 	sender, err := in.findOwner(ctx, p)
 	switch {
@@ -56,10 +56,10 @@ func (in *Intake) rejectUnsigned(sender owner) error {
 		return signing.ErrNoSignature.WithReason(reason)
 	}
 	correction := "Send the partnerId of an active account"
-	if sender.base == nil {
+	if sender.basePartner == nil {
 		correction += ", or post to your own base URL"
 	}
-	return payload.ErrPost.WithReason(reason).WithFields(notAnAccount("does not identify an active account. " + correction +
+	return payload.ErrInvalidPost.WithReason(reason).WithFields(notAnAccount("does not identify an active account. " + correction +
 		". To find out whether an earlier attempt delivered the lead, sign the post and send it again"))
 }
 
@@ -76,19 +76,19 @@ func required(m models.SigningMode) bool {
 // signature is checked even if the client address has sent too many invalid ones, because the partner
 // may share the address with others (decision 12).
 func (in *Intake) authenticateOwn(p post) (sender owner, err error) {
-	sender = owner{base: p.base, account: p.ownAccount()}
-	sender.secret, err = in.checkSignature(p, p.base, nil)
+	sender = owner{basePartner: p.basePartner, account: p.ownAccount()}
+	sender.secret, err = in.checkSignature(p, p.basePartner, nil)
 	if errors.Is(err, signing.ErrSignature) {
-		if ok, wait := in.wrongSignatures.take(p.Address, p.start); !ok {
-			err = errTooManyInvalid.Retry(wait)
+		if ok, wait := in.wrongSignatureLimiter.take(p.Address, p.start); !ok {
+			err = errTooManyInvalid.WithRetryAfter(wait)
 		}
 	}
 	return sender, err
 }
 
 func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error) {
-	if ok, wait := in.wrongSignatures.allows(p.Address, p.start); !ok {
-		return owner{}, errTooManyInvalid.Retry(wait)
+	if ok, wait := in.wrongSignatureLimiter.allows(p.Address, p.start); !ok {
+		return owner{}, errTooManyInvalid.WithRetryAfter(wait)
 	}
 	sender, err := in.findOwner(ctx, p)
 	switch {
@@ -99,7 +99,7 @@ func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error)
 		sender.secret, err = in.checkSignature(p, sender.partner(), sender.secret)
 	}
 	if f := apperr.As(err); f != nil && f.Code == apperr.Unauthorized {
-		in.wrongSignatures.spend(p.Address, p.start)
+		in.wrongSignatureLimiter.spend(p.Address, p.start)
 	}
 	return sender, err
 }
@@ -109,12 +109,12 @@ func (in *Intake) authenticateShared(ctx context.Context, p post) (owner, error)
 // post belongs to the partner whose secret signed it, and an unsigned post belongs to the
 // platform account (decision 13). The result has no account if there is no such account.
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
-	sender, quoted := owner{base: p.base}, p.quote.Partner
+	sender, quoted := owner{basePartner: p.basePartner}, p.quote.Partner
 	if p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired) {
 		quoted = uuid.Nil
 	}
 	switch {
-	case p.base != nil:
+	case p.basePartner != nil:
 		sender.account = p.ownAccount()
 	case p.payload.PartnerID != "":
 		if sender.account = p.directory.Account(p.payload.PartnerID); sender.account == nil {
@@ -136,9 +136,9 @@ func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 // partner has no such account.
 func (p post) ownAccount() *partners.Account {
 	if p.payload.PartnerID == "" {
-		return p.base.Default
+		return p.basePartner.Default
 	}
-	if account := p.directory.Account(p.payload.PartnerID); account != nil && account.Partner == p.base {
+	if account := p.directory.Account(p.payload.PartnerID); account != nil && account.Partner == p.basePartner {
 		return account
 	}
 	return nil
@@ -155,17 +155,17 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge
 	}
-	matchedBefore := in.matched.has(p.Address, p.start)
-	ok, wait := in.unmatched.allows(p.Address, p.start)
+	matchedBefore := in.recentMatches.has(p.Address, p.start)
+	ok, wait := in.unmatchedLimiter.allows(p.Address, p.start)
 	if ok && !matchedBefore {
-		ok, wait = in.unmatchedSites.allows(clientaddr.Site(p.Address), p.start)
+		ok, wait = in.unmatchedSiteLimiter.allows(clientaddr.Site(p.Address), p.start)
 	}
 	if !ok {
-		return owner{}, errTooManyInvalid.Retry(wait)
+		return owner{}, errTooManyInvalid.WithRetryAfter(wait)
 	}
 	gate, ok := in.enterMatch(ctx, matchedBefore)
 	if !ok {
-		return owner{}, errTooMany.Retry(retryAfter)
+		return owner{}, errTooMany.WithRetryAfter(retryAfter)
 	}
 	defer gate.leave()
 	for _, partner := range p.directory.Shared() {
@@ -173,12 +173,12 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 			continue
 		}
 		if secret := partner.Verify(p.claim, p.Body, p.start); secret != nil {
-			in.matched.add(p.Address, p.start)
+			in.recentMatches.add(p.Address, p.start)
 			return owner{account: partner.Default, secret: secret}, nil
 		}
 	}
-	in.unmatched.spend(p.Address, p.start)
-	in.unmatchedSites.spend(clientaddr.Site(p.Address), p.start)
+	in.unmatchedLimiter.spend(p.Address, p.start)
+	in.unmatchedSiteLimiter.spend(clientaddr.Site(p.Address), p.start)
 	return owner{}, signing.ErrSignature
 }
 
@@ -188,11 +188,11 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:
-		return in.match, in.match.enter(ctx)
-	case in.match.tryEnter():
-		return in.match, true
+		return in.matchSlots, in.matchSlots.enter(ctx)
+	case in.matchSlots.tryEnter():
+		return in.matchSlots, true
 	}
-	return in.matchReserved, in.matchReserved.enter(ctx)
+	return in.reservedMatchSlots, in.reservedMatchSlots.enter(ctx)
 }
 
 // checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
@@ -201,8 +201,8 @@ func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admissio
 func (in *Intake) checkSignature(
 	p post, partner *partners.Partner, matched *partners.Secret,
 ) (*partners.Secret, error) {
-	if ok, wait := in.posts.allows(partner.ID, p.start); !ok {
-		return matched, errTooMany.Retry(wait)
+	if ok, wait := in.postLimiter.allows(partner.ID, p.start); !ok {
+		return matched, errTooMany.WithRetryAfter(wait)
 	}
 	secret := matched
 	switch {
@@ -215,7 +215,7 @@ func (in *Intake) checkSignature(
 	if secret == nil {
 		return nil, signing.ErrSignature
 	}
-	in.posts.spend(partner.ID, p.start)
+	in.postLimiter.spend(partner.ID, p.start)
 	return secret, nil
 }
 

@@ -68,7 +68,7 @@ func (c *Checker) Check(ctx context.Context, sc scope.Scope, req PostRequest) (C
 
 // checkSender checks the headers, finds the owner of the post and checks its signature.
 func (c *CheckedPost) checkSender(ctx context.Context, in *Intake, p post) (a authenticated, err error) {
-	p.base, err = findBasePartner(p.directory, p.Slug)
+	p.basePartner, err = findBasePartner(p.directory, p.Slug)
 	c.set(CheckURL, err)
 	noBase := err != nil
 	p.claim, err = signing.Check(p.Headers, p.start)
@@ -138,7 +138,7 @@ func (c *CheckedPost) checkHeaders(p *post, err error) bool {
 // checkContent checks the JSON and its fields.
 func (c *CheckedPost) checkContent(a authenticated) {
 	err := a.payloadErr
-	if a.owner.base != nil {
+	if a.owner.basePartner != nil {
 		err = a.checkPayload()
 	}
 	if errors.Is(err, payload.ErrJSON) {

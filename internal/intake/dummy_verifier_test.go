@@ -26,8 +26,8 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	suspended := &partners.Partner{Default: &partners.Account{}}
 	suspended.Default.Partner = suspended
 	for name, c := range map[string]struct {
-		base      *partners.Partner
-		partnerID string
+		basePartner *partners.Partner
+		partnerID   string
 	}{
 		"unknown":                               {nil, "no-such-account"},
 		"unknown on a partner's base URL":       {suspended, "no-such-account"},
@@ -39,11 +39,11 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 			in := New(Deps{}, Settings{})
 			in.dummyVerifiers.New = func() any { used++; return signing.NewVerifier(nil) }
 			p := post{
-				directory: &partners.Directory{},
-				start:     now,
-				claim:     claim,
-				payload:   payload.Post{PartnerID: c.partnerID},
-				base:      c.base,
+				directory:   &partners.Directory{},
+				start:       now,
+				claim:       claim,
+				payload:     payload.Post{PartnerID: c.partnerID},
+				basePartner: c.basePartner,
 			}
 			_, err := in.authenticate(t.Context(), p)
 			if f := apperr.As(err); f == nil || f.Code != apperr.Unauthorized || f.Message != signing.ErrSignature.Message {

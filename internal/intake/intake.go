@@ -39,13 +39,13 @@ var (
 			WithPublicCode(apperr.AccountInactive)
 	errNoWrapper = apperr.New(apperr.Unavailable, "no_key_wrapper",
 		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").
-		WithPublicCode(apperr.EncryptionKeyMissing).Retry(retryAfter)
+		WithPublicCode(apperr.EncryptionKeyMissing).WithRetryAfter(retryAfter)
 	errNotStored = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").
-			WithPublicCode(apperr.OutcomeUnknown).Retry(retryAfter)
+			WithPublicCode(apperr.OutcomeUnknown).WithRetryAfter(retryAfter)
 	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large").
 				WithPublicCode(apperr.UnidentifiedBodyTooLarge)
 	errNotLoaded = apperr.New(apperr.Unavailable, "not_loaded", "The prices are not loaded yet. Send the ping again.").
-			WithPublicCode(apperr.ServiceUnavailable).Retry(retryAfter)
+			WithPublicCode(apperr.ServiceUnavailable).WithRetryAfter(retryAfter)
 	errTooMany        = apperr.New(apperr.TooMany, "too_many", "Too Many Requests").WithPublicCode(apperr.RateLimited)
 	errTooManyInvalid = errTooMany.WithPublicCode(apperr.TooManyInvalidSignatures)
 )
@@ -57,7 +57,7 @@ var (
 			WithPublicCode(apperr.TransactionExpired)
 	errExpiredDelivered = errExpired.WithPublicCode(apperr.TransactionExpiredDelivered)
 	errExpiredUnsigned  = errExpired.WithPublicCode(apperr.TransactionExpiredUnsigned)
-	errExpiredUnknown   = errExpired.WithPublicCode(apperr.TransactionExpiredUnknown).Retry(retryAfter)
+	errExpiredUnknown   = errExpired.WithPublicCode(apperr.TransactionExpiredUnknown).WithRetryAfter(retryAfter)
 
 	errDelivered = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered").
 			WithPublicCode(apperr.TransactionDelivered)
@@ -104,20 +104,20 @@ type Intake struct {
 	settings       Settings
 	dummyVerifiers sync.Pool // verifiers with a random secret that no partner has
 
-	match           *admission
-	matchReserved   *admission      // only for addresses in matched
-	matched         recentAddresses // addresses whose posts were matched recently
-	storing         *admission
-	storingUnsigned *admission // for unsigned posts, so that they cannot take the slots of signed posts
+	matchSlots         *admission
+	reservedMatchSlots *admission      // only for addresses in recentMatches
+	recentMatches      recentAddresses // addresses whose posts were matched recently
+	storeSlots         *admission
+	unsignedStoreSlots *admission // for unsigned posts, so that they cannot take the slots of signed posts
 
-	pings           *rateLimiter[netip.Addr] // on partners' base URLs
-	posts           *rateLimiter[uuid.UUID]  // by partner; counts verified signed posts only (decision 28)
-	unsigned        *rateLimiter[netip.Addr]
-	unmatched       *rateLimiter[netip.Addr] // counts signatures that matched no partner
-	wrongSignatures *rateLimiter[netip.Addr] // counts all invalid signatures
+	pingLimiter           *rateLimiter[netip.Addr] // on partners' base URLs
+	postLimiter           *rateLimiter[uuid.UUID]  // by partner; counts verified signed posts only (decision 28)
+	unsignedLimiter       *rateLimiter[netip.Addr]
+	unmatchedLimiter      *rateLimiter[netip.Addr] // counts signatures that matched no partner
+	wrongSignatureLimiter *rateLimiter[netip.Addr] // counts all invalid signatures
 
-	sharedPings    *rateLimiter[netip.Addr]
-	unmatchedSites *rateLimiter[netip.Addr] // like unmatched, but by IPv6 /48
+	sharedPingLimiter    *rateLimiter[netip.Addr]
+	unmatchedSiteLimiter *rateLimiter[netip.Addr] // like unmatchedLimiter, but by IPv6 /48
 }
 
 const (
@@ -140,17 +140,17 @@ func New(p Deps, s Settings) *Intake {
 	unsignedConcurrency := (s.PostConcurrency + unsignedShare - 1) / unsignedShare
 	in := &Intake{
 		Deps: p, settings: s,
-		match:           newAdmission(s.MatchConcurrency, matchQueue, s.MatchWait),
-		matchReserved:   newAdmission(min(s.MatchConcurrency, 1), matchQueue, s.MatchWait),
-		storing:         newAdmission(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
-		storingUnsigned: newAdmission(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
-		pings:           newRateLimiter[netip.Addr](s.PingRate, time.Second),
-		sharedPings:     newRateLimiter[netip.Addr](s.SharedPingRate, time.Second),
-		posts:           newRateLimiter[uuid.UUID](s.PostRate, time.Second),
-		unsigned:        newRateLimiter[netip.Addr](s.UnsignedRate, time.Second),
-		unmatched:       newRateLimiter[netip.Addr](s.MatchFailures, time.Minute),
-		unmatchedSites:  newRateLimiter[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
-		wrongSignatures: newRateLimiter[netip.Addr](s.WrongSignatures, time.Minute),
+		matchSlots:            newAdmission(s.MatchConcurrency, matchQueue, s.MatchWait),
+		reservedMatchSlots:    newAdmission(min(s.MatchConcurrency, 1), matchQueue, s.MatchWait),
+		storeSlots:            newAdmission(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
+		unsignedStoreSlots:    newAdmission(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
+		pingLimiter:           newRateLimiter[netip.Addr](s.PingRate, time.Second),
+		sharedPingLimiter:     newRateLimiter[netip.Addr](s.SharedPingRate, time.Second),
+		postLimiter:           newRateLimiter[uuid.UUID](s.PostRate, time.Second),
+		unsignedLimiter:       newRateLimiter[netip.Addr](s.UnsignedRate, time.Second),
+		unmatchedLimiter:      newRateLimiter[netip.Addr](s.MatchFailures, time.Minute),
+		unmatchedSiteLimiter:  newRateLimiter[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
+		wrongSignatureLimiter: newRateLimiter[netip.Addr](s.WrongSignatures, time.Minute),
 	}
 	var dummy [32]byte
 	rand.Read(dummy[:])
@@ -162,9 +162,9 @@ func New(p Deps, s Settings) *Intake {
 // separate limits.
 func (in *Intake) admission(claim signing.Claim) *admission {
 	if claim.Signed {
-		return in.storing
+		return in.storeSlots
 	}
-	return in.storingUnsigned
+	return in.unsignedStoreSlots
 }
 
 // findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL. It

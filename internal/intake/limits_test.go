@@ -142,13 +142,13 @@ func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 		})
 		return err
 	}
-	in.matched.add(clientaddr.Group(known), testTime)
+	in.recentMatches.add(clientaddr.Group(known), testTime)
 	for _, address := range []string{stranger, known} {
 		if err := try(address); !errors.Is(err, signing.ErrSignature) {
 			t.Errorf("%s with a free slot: %v", address, err)
 		}
 	}
-	in.match.enter(t.Context())
+	in.matchSlots.enter(t.Context())
 	for range 2 { // the slot is released
 		if err := try(stranger); !errors.Is(err, errTooMany) {
 			t.Errorf("an unknown address without a free slot: %v", err)
@@ -157,11 +157,11 @@ func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 			t.Errorf("a known address without a free slot: %v", err)
 		}
 	}
-	in.matchReserved.enter(t.Context())
+	in.reservedMatchSlots.enter(t.Context())
 	if err := try(known); !errors.Is(err, errTooMany) {
 		t.Errorf("a known address without a reserved slot: %v", err)
 	}
-	in.match.leave()
+	in.matchSlots.leave()
 	if err := try(known); !errors.Is(err, signing.ErrSignature) {
 		t.Errorf("a known address after a slot is released: %v", err)
 	}
@@ -172,7 +172,7 @@ func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 func TestMatchWithoutSlotIsRejected(t *testing.T) {
 	t.Parallel()
 	in := New(Deps{}, Settings{MatchFailures: 1})
-	in.match = full(t)
+	in.matchSlots = full(t)
 	for range 2 {
 		_, err := in.matchSecret(t.Context(), post{directory: &partners.Directory{}})
 		if f := apperr.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
@@ -184,8 +184,8 @@ func TestMatchWithoutSlotIsRejected(t *testing.T) {
 // If the queue is full, a post is rejected before it is parsed.
 func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
 	t.Parallel()
-	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
-	in.storingUnsigned.enter(t.Context())
+	in := &Intake{unsignedStoreSlots: newAdmission(1, 0, time.Hour)}
+	in.unsignedStoreSlots.enter(t.Context())
 	_, err := in.readPost(PostRequest{}, &partners.Directory{}, testTime)
 	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
 		t.Errorf("got error %v", err)
@@ -217,7 +217,7 @@ func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 // database.
 func TestPostWithoutSlotIsRejected(t *testing.T) {
 	t.Parallel()
-	in := &Intake{storingUnsigned: full(t), storing: full(t)}
+	in := &Intake{unsignedStoreSlots: full(t), storeSlots: full(t)}
 	_, delivering := in.deliver(t.Context(), authenticated{})
 	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {

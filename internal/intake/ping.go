@@ -31,7 +31,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	k := TrafficKey{Partner: partnerID(partner), Endpoint: EndpointPing}
 	ping, result, err := in.quote(req, partner, start)
 	if err != nil {
-		in.recordRejection(loggedRequest{TrafficKey: k, id: req.ID, at: start}, err)
+		in.logRejection(loggedRequest{TrafficKey: k, id: req.ID, at: start}, err)
 		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // the partner is for the log
 	}
 	in.recordPing(k, req.ID, &ping, &result, start)
@@ -45,12 +45,12 @@ func (in *Intake) quote(
 	if card == nil {
 		return ping, result, errNotLoaded
 	}
-	rate := in.pings
+	rate := in.pingLimiter
 	if req.Slug == "" {
-		rate = in.sharedPings
+		rate = in.sharedPingLimiter
 	}
 	if ok, wait := rate.take(req.Address, start); !ok {
-		return ping, result, errTooMany.Retry(wait)
+		return ping, result, errTooMany.WithRetryAfter(wait)
 	}
 	ping, err = payload.ParsePing(req.Body, card.Taxonomy)
 	if err = payload.WithContentEncoding(err, req.ContentEncoding); err != nil {
@@ -86,7 +86,7 @@ func (in *Intake) price(
 		var random [quote.RandomSize]byte
 		rand.Read(random[:])
 		token := make([]byte, 0, usualToken)
-		if r.TransactionID, r.Quote, err = in.Quotes.Append(token, r.Quote, start, random); err != nil {
+		if r.TransactionID, r.Quote, err = in.Quotes.Seal(token, r.Quote, start, random); err != nil {
 			return r, err
 		}
 	}

@@ -27,7 +27,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	r := loggedRequest{TrafficKey: sender.key(), id: req.ID, at: start}
 	if err != nil {
 		r.wrong = in.newWrongSignature(req, sender, start, err)
-		in.recordRejection(r, err)
+		in.logRejection(r, err)
 		return PostResult{Partner: r.Partner}, err // the partner is for the access log
 	}
 	result.Outcome = in.outcome(result, sender.account)
@@ -61,7 +61,7 @@ func (in *Intake) judge(
 	ctx context.Context, req PostRequest, d *partners.Directory, start time.Time,
 ) (p authenticated, result PostResult, err error) {
 	if p.post, err = in.readPost(req, d, start); err != nil {
-		p.owner.base = p.base
+		p.owner.basePartner = p.basePartner
 		return p, result, err
 	}
 	if p.owner, err = in.authenticate(ctx, p.post); err != nil {
@@ -85,7 +85,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 		return p, errNotStored // the database has been unavailable since the node started
 	}
 	var err error
-	if p.base, err = findBasePartner(d, req.Slug); err != nil {
+	if p.basePartner, err = findBasePartner(d, req.Slug); err != nil {
 		return p, err
 	}
 	if p.claim, p.claimErr = signing.Check(req.Headers, start); p.claimErr != nil && p.claim.Signed {
@@ -118,7 +118,7 @@ func (p authenticated) validate() error {
 	if err == nil {
 		err = p.checkQuote()
 	}
-	hidden := p.owner.base == nil && !errors.Is(err, errExpired)
+	hidden := p.owner.basePartner == nil && !errors.Is(err, errExpired)
 	if !p.owner.active() && (err == nil || hidden) {
 		return p.inactive()
 	}
@@ -140,7 +140,7 @@ func (p authenticated) checkPayload() error {
 			}
 		}
 	}
-	return payload.ErrPost.WithReason(string(models.OutcomeUnknownAccount)).WithFields(fields...)
+	return payload.ErrInvalidPost.WithReason(string(models.OutcomeUnknownAccount)).WithFields(fields...)
 }
 
 // checkQuote checks the format of the transactionId, then whether the account may use the quote
@@ -167,7 +167,7 @@ func (p authenticated) checkQuote() error {
 // inactive returns the error for a signed post whose account or partner is not active. On the shared base
 // URL, the response is the same as for an unknown partner.
 func (p authenticated) inactive() error {
-	if p.owner.base == nil {
+	if p.owner.basePartner == nil {
 		return signing.ErrSignature.WithReason(string(models.OutcomeInactive))
 	}
 	return errInactive

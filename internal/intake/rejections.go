@@ -21,12 +21,12 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 	partner, unknown := findBasePartner(in.Directory.Get(), slug)
 	if unknown == nil {
 		k := TrafficKey{Partner: partnerID(partner), Endpoint: endpoint}
-		in.recordRejection(loggedRequest{TrafficKey: k, id: request, at: start}, err)
+		in.logRejection(loggedRequest{TrafficKey: k, id: request, at: start}, err)
 	}
 }
 
-// recordRejection counts a rejected request and logs it.
-func (in *Intake) recordRejection(r loggedRequest, err error) {
+// logRejection counts a rejected request and logs it.
+func (in *Intake) logRejection(r loggedRequest, err error) {
 	f := apperr.As(err)
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "")

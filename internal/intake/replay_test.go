@@ -272,7 +272,7 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, _, err := another.Append(nil, quote.Quote{
+	foreign, _, err := another.Seal(nil, quote.Quote{
 		Price:   money.Amount{Minor: 1, Currency: money.GBP},
 		Country: [2]byte{'G', 'B'},
 	}, n.Time.Now(), [quote.RandomSize]byte{})

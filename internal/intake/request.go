@@ -52,16 +52,16 @@ type PostRequest struct {
 // one directory of partners, because a partner has a different pointer in each new directory.
 type post struct {
 	PostRequest
-	start      time.Time
-	directory  *partners.Directory
-	taxonomy   *pricingrules.Taxonomy
-	base       *partners.Partner // whose base URL was used; nil for the shared base URL
-	claim      signing.Claim
-	claimErr   error // only for unsigned posts
-	payload    payload.Post
-	payloadErr error
-	quote      quote.Quote
-	quoteErr   error
+	start       time.Time
+	directory   *partners.Directory
+	taxonomy    *pricingrules.Taxonomy
+	basePartner *partners.Partner // whose base URL was used; nil for the shared base URL
+	claim       signing.Claim
+	claimErr    error // only for unsigned posts
+	payload     payload.Post
+	payloadErr  error
+	quote       quote.Quote
+	quoteErr    error
 }
 
 // authenticated is a post whose owner is known. If the post is signed, its signature is valid.
@@ -78,10 +78,10 @@ func (p authenticated) leadCountry() string {
 // owner identifies the partner and the account that a post belongs to. Its fields are set as the checks
 // proceed.
 type owner struct {
-	base    *partners.Partner // whose base URL was used; nil for the shared base URL
-	account *partners.Account // nil until it is found (decision 13)
-	secret  *partners.Secret  // nil until the signature has been verified
-	quoted  *partners.Partner // to whom the quote was issued, if the partnerId is unknown; may be nil
+	basePartner *partners.Partner // whose base URL was used; nil for the shared base URL
+	account     *partners.Account // nil until it is found (decision 13)
+	secret      *partners.Secret  // nil until the signature has been verified
+	quoted      *partners.Partner // to whom the quote was issued, if the partnerId is unknown; may be nil
 }
 
 // partner returns nil until the partner is known.
@@ -89,7 +89,7 @@ func (o owner) partner() *partners.Partner {
 	if o.account != nil {
 		return o.account.Partner
 	}
-	return o.base
+	return o.basePartner
 }
 
 func (o owner) active() bool { return o.account != nil && o.account.Active() }

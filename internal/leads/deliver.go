@@ -25,7 +25,7 @@ func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 
 func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 	s := &Store{pool: pool}
-	s.statement = newStatement(&s.cached)
+	s.statement = newDeliverStatement(&s.cached)
 	s.group = newBatcher(size, writers, s.commit)
 	return s
 }
@@ -39,7 +39,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
-	d.setDigest()
+	d.setDisclosureDigest()
 	got := s.group.deliver(ctx, d)
 	return got.receipt, got.stored, got.err
 }

@@ -145,7 +145,7 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 }
 
 // deliverSQL stores a group of leads with their keys, consents, ledger entries and events in one
-// round trip and one transaction. newStatement fills in the lists of columns.
+// round trip and one transaction. newDeliverStatement fills in the lists of columns.
 //
 // A lead has the id of its transaction, so the primary key makes deliveries idempotent (decision 3). If
 // several posts on the same transaction arrive at once, one inserts the lead and the others store
@@ -217,28 +217,28 @@ WITH post AS MATERIALIZED (
 SELECT attempt_id, key_registered, secret_active, sender_active, lead.attempt_id IS NOT NULL FROM checked LEFT JOIN lead
 USING (attempt_id)`
 
-// statement contains deliverSQL with its lists of columns filled in. The field columns contains the
+// deliverStatement contains deliverSQL with its lists of columns filled in. The field columns contains the
 // parameters of the SQL statement in order.
-type statement struct {
+type deliverStatement struct {
 	sql     string
 	columns []column
 }
 
-func newStatement(cached *cachedTexts) statement {
+func newDeliverStatement(cached *cachedTexts) deliverStatement {
 	leads, keys, consents := append(readableColumns(), internalColumns()...), keyColumns(), consentColumns()
 	all := slices.Concat(leads, keys, consents, childColumns(cached))
 	parameters := make([]string, len(all))
 	for i, c := range all {
 		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.kind)
 	}
-	return statement{
+	return deliverStatement{
 		sql: fmt.Sprintf(deliverSQL, strings.Join(parameters, ", "), names("", all), names("", leads),
 			names("", consents), names("", keys)),
 		columns: all,
 	}
 }
 
-func (s statement) arguments(rows []*waitingDelivery) []any {
+func (s deliverStatement) arguments(rows []*waitingDelivery) []any {
 	args := make([]any, len(s.columns))
 	for i, c := range s.columns {
 		args[i] = c.array(rows)

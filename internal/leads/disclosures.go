@@ -28,8 +28,8 @@ const (
 	maxCached   = 10_000
 )
 
-// setDigest sets the digest that identifies the disclosure text.
-func (d *Delivery) setDigest() {
+// setDisclosureDigest sets the digest that identifies the disclosure text.
+func (d *Delivery) setDisclosureDigest() {
 	if text := d.Consent.DisclosureText; text != nil {
 		digest := sha256.Sum256([]byte(*text))
 		d.Consent.DisclosureDigest = digest[:]

@@ -19,7 +19,7 @@ type Result struct {
 func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []Result {
 	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
-		d.setDigest()
+		d.setDisclosureDigest()
 		group[i] = &waitingDelivery{delivery: d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
@@ -48,6 +48,6 @@ const FindSQL = findSQL
 // NewText returns the disclosure text that a post sends to the database, or nil if the text is cached.
 func (s *Store) NewText(text *string, at time.Time) *string {
 	d := Delivery{Lead: models.Lead{ReceivedAt: at}, Consent: models.Consent{DisclosureText: text}}
-	d.setDigest()
+	d.setDisclosureDigest()
 	return s.cached.newText(&d)
 }

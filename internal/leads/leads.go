@@ -12,7 +12,7 @@ import "github.com/jackc/pgx/v5/pgxpool"
 // Store stores leads in the database.
 type Store struct {
 	pool      *pgxpool.Pool
-	statement statement
+	statement deliverStatement
 	group     *batcher
 	cached    cachedTexts
 	failures  failures

@@ -41,7 +41,7 @@ func notFound(err error) bool {
 func TestFindTransaction(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
-	token, q, err := o.Quotes.Append(nil, quote.Quote{
+	token, q, err := o.Quotes.Seal(nil, quote.Quote{
 		Price:   money.Amount{Minor: 4560, Currency: money.GBP},
 		Country: [2]byte{'G', 'B'},
 	}, o.Time.Now(), [quote.RandomSize]byte{7})

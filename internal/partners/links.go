@@ -151,7 +151,7 @@ func unavailable(err error) error {
 	if err = postgres.Translate(err); errors.As(err, &failed) {
 		return apperr.Wrap(err, apperr.Unavailable, "database",
 			"This page is temporarily unavailable. Try again in a few seconds.").
-			WithPublicCode(apperr.ServiceUnavailable).Retry(linkRetry)
+			WithPublicCode(apperr.ServiceUnavailable).WithRetryAfter(linkRetry)
 	}
 	return err
 }

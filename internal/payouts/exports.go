@@ -212,7 +212,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 	return e, err
 }
 
-func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
+func (s *Service) writeExport(ctx context.Context, w *jobs.Attempt) error {
 	var e models.Export
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {
 		return err

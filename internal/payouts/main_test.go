@@ -194,7 +194,7 @@ func (tr *paidLedger) prepare(t testing.TB, n payouts.NewRun) models.PayoutRun {
 
 func (tr *paidLedger) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	t.Helper()
-	r, err := tr.Run(t.Context(), scope.Everywhere, r.ID)
+	r, err := tr.FindRun(t.Context(), scope.Everywhere, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ WHERE made.outcome IN ('pays', 'even')`
 
 // prepare runs the job that claims a run's entries, several accounts at a time. If an attempt
 // fails, its claims remain, and the next attempt continues with the remaining accounts.
-func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
+func (s *Service) prepare(ctx context.Context, w *jobs.Attempt) error {
 	var r models.PayoutRun
 	db := s.db.Gorm.WithContext(ctx)
 	if err := db.Where("id = ?", w.ObjectID).Take(&r).Error; err != nil {

@@ -187,7 +187,7 @@ func TestBeginRunRejectsInvalidInput(t *testing.T) {
 	}
 	_, err := tr.dmitri.BeginRun(t.Context(), scope.Partners(tr.Required.ID), good)
 	rejected(t, "a user with one partner", err, apperr.NotFound, "run")
-	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
+	_, err = tr.FindRun(t.Context(), scope.Everywhere, uuid.New())
 	rejected(t, "a run that does not exist", err, apperr.NotFound, "run")
 }
 

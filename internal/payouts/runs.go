@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Run returns a run. A run covers all partners, so sc must include all partners.
-func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r models.PayoutRun, err error) {
+// FindRun returns a run. A run covers all partners, so sc must include all partners.
+func (s *Service) FindRun(ctx context.Context, sc scope.Scope, run uuid.UUID) (r models.PayoutRun, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", run).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.All()) {
 		return models.PayoutRun{}, errNoRun

@@ -110,7 +110,7 @@ func (s *Service) LastReplay(ctx context.Context, card uuid.UUID) (r Replay, fou
 var errReplaced = apperr.New(apperr.Conflict, "replay_replaced", "The replay was started again.")
 
 // runReplay is the handler of the jobs for replays.
-func (s *Service) runReplay(ctx context.Context, job *jobs.Run) error {
+func (s *Service) runReplay(ctx context.Context, job *jobs.Attempt) error {
 	r, found, err := s.LastReplay(ctx, job.ObjectID)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s *Service) runReplay(ctx context.Context, job *jobs.Run) error {
 	})
 }
 
-func (s *Service) replay(ctx context.Context, job *jobs.Run, r models.RateCardReplay) (*ReplayResult, error) {
+func (s *Service) replay(ctx context.Context, job *jobs.Attempt, r models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {

@@ -53,7 +53,7 @@ func (s *Service) CompareNow(
 	if err != nil {
 		return err
 	}
-	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.JobReconciliation, ObjectID: reconciliation})
+	alone := jobs.NewInlineAttempt(s.db, s.clock, models.Job{Kind: models.JobReconciliation, ObjectID: reconciliation})
 	if err = s.runComparison(ctx, alone, progress); err != nil {
 		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
 			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // do not undo a newer comparison

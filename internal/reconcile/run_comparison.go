@@ -153,14 +153,14 @@ WITH whole AS MATERIALIZED (
 SELECT least(@from, (SELECT partition_time(lead_id::text) - interval '1 day' FROM listed ORDER BY lead_id LIMIT 1)),
 	greatest(@until, (SELECT partition_time(lead_id::text) + interval '1 day' FROM listed ORDER BY lead_id DESC LIMIT 1))`
 
-func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
+func (s *Service) compare(ctx context.Context, w *jobs.Attempt) error {
 	return s.runComparison(ctx, w, func(string, int64, int64) {})
 }
 
 // runComparison compares a file with the ledger. The lines and the result are written in one
 // transaction, so a failed comparison leaves nothing behind.
 func (s *Service) runComparison(
-	ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64),
+	ctx context.Context, w *jobs.Attempt, progress func(phase string, done, total int64),
 ) error {
 	began := s.clock.Now()
 	r, err := s.Get(ctx, scope.System, w.ObjectID) // the scope was checked when the job was enqueued

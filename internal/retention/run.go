@@ -117,7 +117,7 @@ func (s *Service) run(ctx context.Context, run uuid.UUID) (r models.RetentionRun
 }
 
 // carryOut is the handler of the jobs for retention runs.
-func (s *Service) carryOut(ctx context.Context, job *jobs.Run) error {
+func (s *Service) carryOut(ctx context.Context, job *jobs.Attempt) error {
 	run, err := s.run(ctx, job.ObjectID)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *Service) carryOut(ctx context.Context, job *jobs.Run) error {
 // activeRun is a run that this process carries out.
 type activeRun struct {
 	*Service
-	job *jobs.Run
+	job *jobs.Attempt
 	run models.RetentionRun
 }
 
@@ -338,11 +338,8 @@ func (r *activeRun) addEntries(tx *gorm.DB, all effectivePeriods, p models.Reten
 	now := r.clock.Now()
 	var whole, kept []uuid.UUID
 	for _, lead := range due {
-		consent, found := all.find(models.RetainConsent, lead.Country)
-		if !found {
-			consent, _ = all.find(models.RetainConsent, "")
-		}
-		if p.Category == models.RetainConsent || id.Compare(lead.ID, dueUntil(now, consent.Days)) < 0 {
+		consentDays := all.daysFor(models.RetainConsent, lead.Country)
+		if p.Category == models.RetainConsent || id.Compare(lead.ID, dueUntil(now, consentDays)) < 0 {
 			whole = append(whole, lead.ID)
 		} else {
 			kept = append(kept, lead.ID)

@@ -31,7 +31,7 @@ var (
 	errInvitation = apperr.New(apperr.NotFound, "invitation",
 		"This invitation is no longer valid. Ask an administrator for a new one.")
 	errWrong = apperr.New(apperr.Invalid, "confirmation", "The password or code is not correct.")
-	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in.").Retry(2 * time.Second)
+	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in.").WithRetryAfter(2 * time.Second)
 )
 
 // newDummyHash returns the hash of a random password. If the user is unknown, Login compares the

@@ -122,7 +122,7 @@ func (s *Service) countAttempt(ctx context.Context, all []attemptLimit) error {
 			return err
 		}
 		if wait > 0 {
-			return apperr.New(apperr.TooMany, "throttled", "Too many failed attempts.").Retry(wait)
+			return apperr.New(apperr.TooMany, "throttled", "Too many failed attempts.").WithRetryAfter(wait)
 		}
 	}
 	return nil

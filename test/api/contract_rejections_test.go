@@ -166,7 +166,7 @@ func unknownIndustry(t *testing.T, n *node.Node) string {
 	}
 	var random [quote.RandomSize]byte
 	rand.Read(random[:])
-	tx, _, err := sealer.Append(nil, quote.Quote{
+	tx, _, err := sealer.Seal(nil, quote.Quote{
 		Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: 60_000,
 		Postcode: "SW1A 1AA", CardVersion: 1, Partner: n.Required.ID,
 	}, n.Clock.Now(), random)

@@ -152,8 +152,8 @@ func (e *Error) WithReason(reason string) *Error {
 	return &c
 }
 
-// Retry returns a copy of e that tells the client to send the request again after d.
-func (e *Error) Retry(d time.Duration) *Error {
+// WithRetryAfter returns a copy of e that tells the client to send the request again after d.
+func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c

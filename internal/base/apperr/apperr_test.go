@@ -10,7 +10,7 @@ import (
 func TestCopiesDoNotChangeTheOriginal(t *testing.T) {
 	base := New(Unavailable, "storing", "Unable to save lead record.")
 	cause := errors.New("connection refused")
-	got := base.WithCause(cause).WithFields(Field{Code: Required}).Retry(2 * time.Second)
+	got := base.WithCause(cause).WithFields(Field{Code: Required}).WithRetryAfter(2 * time.Second)
 
 	if base.Fields != nil || base.RetryAfter != 0 || errors.Unwrap(base) != nil {
 		t.Fatalf("the declared error was changed: %+v", base)

@@ -4,7 +4,7 @@
 // rejects changes to events. In addition, each event contains the hash of the previous one. This
 // hash chain reveals tampering that bypasses the database's rules.
 //
-// Requests from partners are recorded in the traffic and rejection tables instead (decision 24).
+// Requests from partners are recorded as traffic and in the request log instead (decision 24).
 package audit
 
 import (

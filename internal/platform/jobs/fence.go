@@ -9,7 +9,7 @@ import (
 
 // The fence prevents a worker that has lost its job from writing on behalf of the job.
 //
-// In each transaction, a Run checks that the job still belongs to it. There are two ways to do
+// In each transaction, an Attempt checks that the job still belongs to it. There are two ways to do
 // this:
 //
 //   - Commit and other short transactions update the job's row with the condition isOurs.
@@ -25,11 +25,11 @@ import (
 //   - rescue and RunNow lock the row. If the worker holds the advisory lock, they do nothing, because
 //     the worker is in a step and therefore still alive.
 
-// isOurs is the SQL condition that a Run still owns its job. If the condition is false, the Run must not
+// isOurs is the SQL condition that an Attempt still owns its job. If the condition is false, the Attempt must not
 // write.
 const isOurs = `id = @id AND river_job_id IS NOT DISTINCT FROM @job AND attempt = @attempt AND state = 'running'`
 
-func (r *Run) owner() map[string]any {
+func (r *Attempt) owner() map[string]any {
 	return map[string]any{"id": r.ID, "job": r.RiverJobID, "attempt": r.Attempt}
 }
 
@@ -38,7 +38,7 @@ var ErrSuperseded = apperr.New(apperr.Conflict, "job_lost", "The job was cancell
 
 // update changes columns of the job's row. If the job no longer belongs to this run, update returns
 // ErrSuperseded.
-func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
+func (r *Attempt) update(tx *gorm.DB, columns map[string]any) error {
 	if r.withoutRow() {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 
 // hold prevents other workers from taking over the job until the transaction ends. If the job no longer
 // belongs to this run, hold returns ErrSuperseded.
-func (r *Run) hold(tx *gorm.DB) error {
+func (r *Attempt) hold(tx *gorm.DB) error {
 	if r.withoutRow() {
 		return nil
 	}

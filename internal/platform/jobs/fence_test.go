@@ -19,7 +19,7 @@ func TestLongStepReportsProgressAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	ended := make(chan error, 1)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		r.Progress("claiming", 3, 9)
 		err := r.Step(ctx, func(tx *gorm.DB) error {
 			if err := line(tx); err != nil {

@@ -4,7 +4,7 @@
 // the queue library River, called the River job. River assigns it to a node, retries it and cancels it.
 //
 // Only one worker at a time may write on behalf of a row. It is identified by the row's columns river_job_id, which
-// is null for RunNow, and attempt. Run.Step and Run.Commit check them in each transaction, so a worker whose job was
+// is null for RunNow, and attempt. Attempt.Step and Attempt.Commit check them in each transaction, so a worker whose job was
 // cancelled or given to another worker can no longer write. fence.go documents the protocol.
 //
 // enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is
@@ -36,10 +36,10 @@ type Handler struct {
 	// Object is the kind of object that the jobs are for. It determines the prefix of the object's
 	// id in the audit log.
 	Object id.Kind
-	// Do runs the job. Its last step is Run.Commit or Run.CommitPgx. If it returns an apperr.Error,
+	// Do runs the job. Its last step is Attempt.Commit or Attempt.CommitPgx. If it returns an apperr.Error,
 	// the job fails, and the user sees the error's message. After any other error, or if the node
 	// stops or crashes, Do is called again.
-	Do func(context.Context, *Run) error
+	Do func(context.Context, *Attempt) error
 	// Undo resets the job's object, so that the job can be requested again. It runs in the
 	// transaction that marks the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
@@ -77,7 +77,7 @@ func (q *Queue) Enqueue(
 	if err != nil {
 		return w, err
 	}
-	err = q.insertJob(tx, &w)
+	err = q.insertRiverJob(tx, &w)
 	return w, err
 }
 
@@ -106,7 +106,7 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 		if err := q.change(tx, w, map[string]any{"river_job_id": nil, "state": models.JobWaiting, "heartbeat_at": q.clock.Now()}); err != nil {
 			return err
 		}
-		return q.cancelJob(tx, w)
+		return q.cancelRiverJob(tx, w)
 	})
 	if err != nil {
 		return err

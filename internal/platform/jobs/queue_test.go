@@ -104,7 +104,7 @@ func line(tx *gorm.DB) error {
 func TestJobIsDone(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		r.Progress("writing lines", 7, 9)
 		return r.Commit(ctx, line)
 	}})
@@ -124,7 +124,7 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun := make(chan int64, 2)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		begun <- r.ID
 		return r.Commit(ctx, func(*gorm.DB) error { return nil })
 	}})
@@ -157,7 +157,7 @@ func TestHandlerConstraints(t *testing.T) {
 			uuid.New()).Error
 	}
 	s.Handle(models.JobExport, jobs.Handler{
-		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
+		Do:          func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, twice) },
 		Undo:        func(tx *gorm.DB, w models.Job) error { return twice(tx) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
@@ -165,7 +165,7 @@ func TestHandlerConstraints(t *testing.T) {
 		t.Errorf("Cancel returned %v, want %v", err, exists)
 	}
 	s.Handle(models.JobExport, jobs.Handler{
-		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
+		Do:          func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, twice) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
 	startQueue(t, s.Queue)
@@ -180,7 +180,7 @@ func TestRunningJobIsCancelled(t *testing.T) {
 	s := newLineQueue(t)
 	written, ended := make(chan struct{}), make(chan error, 1)
 	s.Handle(models.JobExport, jobs.Handler{
-		Do: func(ctx context.Context, r *jobs.Run) error {
+		Do: func(ctx context.Context, r *jobs.Attempt) error {
 			if err := r.Step(ctx, line); err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (q *Queue) rescue(ctx context.Context, jobID int64) error {
 		if idle, err := tryLockExclusive(tx, w.ID); err != nil || !idle {
 			return err
 		}
-		if err := q.cancelJob(tx, w); err != nil {
+		if err := q.cancelRiverJob(tx, w); err != nil {
 			return err
 		}
 		if w.Attempt >= maxAttempts {
@@ -62,6 +62,6 @@ func (q *Queue) rescue(ctx context.Context, jobID int64) error {
 				fmt.Sprintf("The job stopped unexpectedly %d times. Try again later.",
 					w.Attempt))
 		}
-		return q.insertJob(tx, &w)
+		return q.insertRiverJob(tx, &w)
 	})
 }

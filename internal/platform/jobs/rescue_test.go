@@ -18,8 +18,8 @@ import (
 func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	first, late := make(chan *jobs.Run, 1), make(chan struct{})
-	handler := jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	first, late := make(chan *jobs.Attempt, 1), make(chan struct{})
+	handler := jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		if r.Attempt > 1 { // on either node
 			return r.Commit(ctx, line)
 		}
@@ -63,7 +63,7 @@ func TestStrandedJobIsRescued(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
 			s.Handle(models.JobExport,
-				jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+				jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, line) }})
 			w := s.enqueue(t, uuid.Nil)
 			s.db.Exec(t, job, *w.RiverJobID)
 			s.clock.Advance(time.Minute)
@@ -83,7 +83,7 @@ func TestStrandedJobIsRescued(t *testing.T) {
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
+	s.Handle(models.JobExport, jobs.Handler{Do: func(context.Context, *jobs.Attempt) error { return errors.New("the network") }})
 	w := s.enqueue(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.RiverJobID)
 	s.db.Exec(t, `UPDATE jobs SET state = 'running', attempt = 4, heartbeat_at = $1 WHERE id = $2`,

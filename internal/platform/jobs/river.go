@@ -57,9 +57,9 @@ func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
-// insertJob inserts a River job for w, with the remaining attempts. After that, only this River job may
+// insertRiverJob inserts a River job for w, with the remaining attempts. After that, only this River job may
 // write for w.
-func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
+func (q *Queue) insertRiverJob(tx *gorm.DB, w *models.Job) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {
 		return errors.New("jobs must be enqueued in a transaction")
@@ -76,8 +76,8 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	}).Error
 }
 
-// cancelJob cancels the River job of w and the context of its worker.
-func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
+// cancelRiverJob cancels the River job of w and the context of its worker.
+func (q *Queue) cancelRiverJob(tx *gorm.DB, w models.Job) error {
 	if w.RiverJobID == nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (q *Queue) RunNow(ctx context.Context, by audit.Actor, kind models.JobKind,
 	if err != nil {
 		return err
 	}
-	r := q.newRun(w)
+	r := q.newAttempt(w)
 	err = q.attempt(ctx, r)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -67,7 +67,7 @@ func (q *Queue) claimNow(
 		err = ErrRunning
 	}
 	if err == nil {
-		err = q.cancelJob(tx, w)
+		err = q.cancelRiverJob(tx, w)
 	}
 	if err != nil {
 		return w, err

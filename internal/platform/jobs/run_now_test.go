@@ -32,7 +32,7 @@ func TestRunNow(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
 			object := uuid.New()
-			s.Handle(models.JobExport, jobs.Handler{Object: id.Export, Do: func(ctx context.Context, r *jobs.Run) error {
+			s.Handle(models.JobExport, jobs.Handler{Object: id.Export, Do: func(ctx context.Context, r *jobs.Attempt) error {
 				if err := s.RunNow(ctx, s.by, models.JobExport, object, uuid.Nil); !errors.Is(err, jobs.ErrRunning) {
 					t.Errorf("while it runs: got error %v", err)
 				}
@@ -58,7 +58,7 @@ func TestRunNowRunsWaitingJob(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	s.Handle(models.JobExport,
-		jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+		jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, line) }})
 	w := s.enqueue(t, uuid.Nil)
 	if err := s.RunNow(t.Context(), audit.Operator, models.JobExport, w.ObjectID, uuid.Nil); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func TestRunNowRunsWaitingJob(t *testing.T) {
 func TestNodeContinuesRunNow(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	object, begun := uuid.New(), make(chan *jobs.Run, 2)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	object, begun := uuid.New(), make(chan *jobs.Attempt, 2)
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		begun <- r
 		if r.Attempt == 1 {
 			<-ctx.Done()
@@ -118,7 +118,7 @@ func TestConcurrentRunNow(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	object, release := uuid.New(), make(chan struct{})
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		<-release
 		return r.Commit(ctx, line)
 	}})

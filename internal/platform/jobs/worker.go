@@ -88,7 +88,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 }
 
 // attempt calls the job's handler while it reports progress.
-func (q *Queue) attempt(ctx context.Context, r *Run) error {
+func (q *Queue) attempt(ctx context.Context, r *Attempt) error {
 	beating, stop := context.WithCancel(ctx)
 	var heart sync.WaitGroup
 	heart.Go(func() { r.beat(beating) })
@@ -99,7 +99,7 @@ func (q *Queue) attempt(ctx context.Context, r *Run) error {
 
 // handle calls the job's handler and turns a panic into an error. Otherwise River would store and log
 // the panic's value, which may contain personal data.
-func (q *Queue) handle(ctx context.Context, r *Run) (err error) {
+func (q *Queue) handle(ctx context.Context, r *Attempt) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			q.log.Error("job panicked", "kind", r.Kind, "job", r.ID, "stack", string(debug.Stack()))
@@ -109,12 +109,12 @@ func (q *Queue) handle(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim marks a job as running and returns a Run for it. It returns ErrSuperseded if the job has ended,
+// claim marks a job as running and returns an Attempt for it. It returns ErrSuperseded if the job has ended,
 // if the job belongs to another River job, or if another worker is still running the job.
 //
 // It does not end with ctx: if the node stopped before the response arrives, it would be unknown whether the job is
 // marked, and then it would wait until it is rescued.
-func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
+func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Attempt, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	now := q.clock.Now()
@@ -128,11 +128,11 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	if result.RowsAffected == 0 {
 		return nil, ErrSuperseded
 	}
-	return q.newRun(w), nil
+	return q.newAttempt(w), nil
 }
 
-func (q *Queue) newRun(w models.Job) *Run {
-	return &Run{
+func (q *Queue) newAttempt(w models.Job) *Attempt {
+	return &Attempt{
 		Job: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock,
 		phase: w.Phase, done: w.Done, total: w.Total,
 	}
@@ -142,7 +142,7 @@ func (q *Queue) newRun(w models.Job) *Run {
 // The first matching row of this table applies:
 //
 //	the attempt returned           the job's row           River
-//	nil                            done, by Run.Commit     completes the job
+//	nil                            done, by Attempt.Commit     completes the job
 //	ErrSuperseded, or cancelled    unchanged               cancels the job
 //	an error while the node stops  waiting, attempt - 1    makes the job available, attempt - 1
 //	an apperr error                failed                  cancels the job
@@ -151,7 +151,7 @@ func (q *Queue) newRun(w models.Job) *Run {
 //
 // The attempt counts of River and of the row must agree (see attemptOf). River decrements its count
 // if settle returns the context's cause, so settle decrements the row's count too.
-func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
+func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Attempt, err error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	final := apperr.As(err)
@@ -186,14 +186,14 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 
 // saveState records the state of a job after an attempt. If this fails, another worker takes over the
 // job after heartbeatTimeout.
-func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
+func (q *Queue) saveState(ctx context.Context, r *Attempt, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
 		q.log.Warn("cannot save the state of a job", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 	}
 }
 
 // giveUp marks the job as failed. The parameter failure is the message for users.
-func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
+func (q *Queue) giveUp(ctx context.Context, r *Attempt, failure string) error {
 	if err := q.saveFailure(ctx, r, failure); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 }
 
 // saveFailure marks the job as failed, unless it no longer belongs to r.
-func (q *Queue) saveFailure(ctx context.Context, r *Run, failure string) error {
+func (q *Queue) saveFailure(ctx context.Context, r *Attempt, failure string) error {
 	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, r.progress()); err != nil {
 			return err

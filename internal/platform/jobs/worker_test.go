@@ -22,24 +22,24 @@ import (
 func TestFailingJobs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		do       func(r *jobs.Run) error
+		do       func(r *jobs.Attempt) error
 		state    models.JobState
 		attempts int
 		failure  string
 		lines    int64
 	}{
-		"fails once": {func(r *jobs.Run) error { return onAttempt(r, 1, errors.New("the network")) }, models.JobDone, 2, "", 2},
-		"fails with an apperr": {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is not a CSV file.") },
+		"fails once": {func(r *jobs.Attempt) error { return onAttempt(r, 1, errors.New("the network")) }, models.JobDone, 2, "", 2},
+		"fails with an apperr": {func(*jobs.Attempt) error { return apperr.New(apperr.Invalid, "file", "This is not a CSV file.") },
 			models.JobFailed, 1, "This is not a CSV file.", 0},
-		"panics": {func(r *jobs.Run) error { return onAttempt(r, 1, nil) }, models.JobDone, 2, "", 2},
-		"fails always": {func(*jobs.Run) error { return errors.New("a plaintext password") }, models.JobFailed, 5,
+		"panics": {func(r *jobs.Attempt) error { return onAttempt(r, 1, nil) }, models.JobDone, 2, "", 2},
+		"fails always": {func(*jobs.Attempt) error { return errors.New("a plaintext password") }, models.JobFailed, 5,
 			"The job failed 5 times", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
 			s.Handle(models.JobExport, jobs.Handler{
-				Do: func(ctx context.Context, r *jobs.Run) error {
+				Do: func(ctx context.Context, r *jobs.Attempt) error {
 					if r.Attempt == 1 && c.lines > 0 {
 						if err := r.Step(ctx, line); err != nil {
 							return err
@@ -84,7 +84,7 @@ func TestFailingJobs(t *testing.T) {
 }
 
 // onAttempt makes one attempt fail with err, or panic if err is nil.
-func onAttempt(r *jobs.Run, attempt int, err error) error {
+func onAttempt(r *jobs.Attempt, attempt int, err error) error {
 	if r.Attempt != attempt {
 		return nil
 	}
@@ -99,7 +99,7 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun := make(chan struct{}, 1)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
@@ -112,7 +112,7 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 		t.Errorf("got state %s and attempt %d, want waiting and 0", w.State, w.Attempt)
 	}
 	next := s.queue(t)
-	next.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+	next.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, line) }})
 	startQueue(t, next)
 	s.awaitState(t, w, models.JobDone)
 }
@@ -121,7 +121,7 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 func TestNodeStopsWhileJobIsClaimed(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}})
@@ -157,7 +157,7 @@ type blockingHandler struct {
 
 func (s *lineQueue) handleBlocking() *blockingHandler {
 	l := &blockingHandler{begun: make(chan struct{}, 2), release: make(chan struct{})}
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		l.runs.Add(1)
 		l.begun <- struct{}{}
 		<-l.release

@@ -96,7 +96,7 @@ func TestInvalidJSONDetail(t *testing.T) {
 
 func TestWithContentEncoding(t *testing.T) {
 	invalid := explain([]byte("\x1f\x8b\x08"))
-	payload := ErrPost.WithFields(notAnObject())
+	payload := ErrInvalidPost.WithFields(notAnObject())
 	for _, c := range []struct {
 		coding string
 		err    error

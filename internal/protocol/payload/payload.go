@@ -9,12 +9,12 @@ package payload
 import "github.com/pingpost/pingpost/internal/base/apperr"
 
 // These errors have the messages that the specification requires. ErrJSON is returned as a copy with the
-// position of the error. ErrPing and ErrPost are returned as copies that list every problem, in the order
+// position of the error. ErrInvalidPing and ErrInvalidPost are returned as copies that list every problem, in the order
 // of the specification's field tables.
 var (
 	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload").WithPublicCode(apperr.JSONInvalid)
-	ErrPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload").WithPublicCode(apperr.PayloadInvalid)
-	ErrPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload").WithPublicCode(apperr.PayloadInvalid)
+	ErrInvalidPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload").WithPublicCode(apperr.PayloadInvalid)
+	ErrInvalidPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload").WithPublicCode(apperr.PayloadInvalid)
 )
 
 // These are maximum string lengths, in code points (decision 17). A longer string is rejected with

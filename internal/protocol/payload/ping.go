@@ -33,7 +33,7 @@ type pingFields struct {
 }
 
 // ParsePing parses a ping request as defined in the specification's field table and decisions 6 to 9.
-// The error is ErrJSON, or ErrPing with an entry for every problem, in the order industry, postcode,
+// The error is ErrJSON, or ErrInvalidPing with an entry for every problem, in the order industry, postcode,
 // country, urgency, job_type, budget. The result does not share memory with body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if !strict(body) {
@@ -41,7 +41,7 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	}
 	object, ok := objectIn(body)
 	if !ok {
-		return Ping{}, ErrPing.WithFields(notAnObject())
+		return Ping{}, ErrInvalidPing.WithFields(notAnObject())
 	}
 	f := pickPing(object)
 
@@ -60,7 +60,7 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 		maxJobType)
 	budget, _ := p.text(field{raw: f.budget, name: "budget"}, maxBudget)
 	if p.fields != nil {
-		return Ping{}, ErrPing.WithFields(p.fields...)
+		return Ping{}, ErrInvalidPing.WithFields(p.fields...)
 	}
 	ping.Warnings = p.warnings
 	reference, ok := f.reference.tag(MaxReference)

@@ -249,7 +249,7 @@ func TestPingRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePing([]byte("{"+c.body+"}"), tax)
-			checkFault(t, err, ErrPing, c.want...)
+			checkFault(t, err, ErrInvalidPing, c.want...)
 			if !reflect.DeepEqual(got, Ping{}) {
 				t.Errorf("got %+v from a rejected ping", got)
 			}

@@ -53,7 +53,7 @@ type Consent struct {
 }
 
 // ParsePost parses a post request as defined in the specification's field table and decisions 9, 17 and
-// 62. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the table. The
+// 62. The error is ErrJSON, or ErrInvalidPost with an entry for every problem, in the order of the table. The
 // result does not share memory with body. Callers must then call Complete once they have read the quote.
 //
 // If there is an error, the Post contains only TransactionID and PartnerID. They can have any length,
@@ -65,7 +65,7 @@ func ParsePost(body []byte) (Post, error) {
 	}
 	object, ok := objectIn(body)
 	if !ok {
-		return Post{}, ErrPost.WithFields(notAnObject())
+		return Post{}, ErrInvalidPost.WithFields(notAnObject())
 	}
 	f := pickPost(object)
 
@@ -77,7 +77,7 @@ func ParsePost(body []byte) (Post, error) {
 	post.Notes = p.copied(field{raw: f.notes, name: "notes"}, maxNotes)
 	post.Answers = p.answers(field{raw: f.answers, name: "answers"})
 	if p.fields != nil {
-		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrPost.WithFields(p.fields...)
+		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrInvalidPost.WithFields(p.fields...)
 	}
 	post.Reference = p.tag(field{raw: f.reference, name: "reference"}, MaxReference)
 	post.SubID = p.tag(field{raw: f.subID, name: "subId"}, MaxSubID)

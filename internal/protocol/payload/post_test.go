@@ -57,7 +57,7 @@ func checkRejected(t *testing.T, rows map[string]rejectedPost) {
 	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePost([]byte("{" + c.body + "}"))
-			checkFault(t, err, ErrPost, c.want...)
+			checkFault(t, err, ErrInvalidPost, c.want...)
 			if diff := cmp.Diff(Post{TransactionID: got.TransactionID, PartnerID: got.PartnerID}, got); diff != "" {
 				t.Errorf("rejected post (-want +got):\n%s", diff)
 			}

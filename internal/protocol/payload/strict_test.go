@@ -121,12 +121,12 @@ func TestPayloadMustBeAnObject(t *testing.T) {
 	tax := taxonomy(t)
 	for _, body := range []string{`null`, `true`, `false`, `0`, `-1.5e3`, `""`, `"{}"`, `[]`, ` [{"industry":"plumber"}] `} {
 		ping, err := ParsePing([]byte(body), tax)
-		checkFault(t, err, ErrPing, "invalid_type")
+		checkFault(t, err, ErrInvalidPing, "invalid_type")
 		if !reflect.DeepEqual(ping, Ping{}) {
 			t.Errorf("%s: got %+v", body, ping)
 		}
 		_, err = ParsePost([]byte(body))
-		checkFault(t, err, ErrPost, "invalid_type")
+		checkFault(t, err, ErrInvalidPost, "invalid_type")
 	}
 }
 

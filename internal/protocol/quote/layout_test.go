@@ -42,7 +42,7 @@ func aeadOf(t testing.TB, fill byte) cipher.AEAD {
 // without reusing any byte (decision 1).
 func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	s, r := sealer(t, 1), random()
-	token, q, err := s.Append(nil, sample(), at, r)
+	token, q, err := s.Seal(nil, sample(), at, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func twins(t testing.TB) (one, other byte) {
 
 func TestParseLead(t *testing.T) {
 	s, r := sealer(t, 1), random()
-	token, q, err := s.Append(nil, sample(), at, r)
+	token, q, err := s.Seal(nil, sample(), at, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestParseLead(t *testing.T) {
 // TestIdentity checks that Identity returns the same identity as Open, without a key.
 func TestIdentity(t *testing.T) {
 	s, r := sealer(t, 1), random()
-	token, q, err := s.Append(nil, sample(), at, r)
+	token, q, err := s.Seal(nil, sample(), at, r)
 	if err != nil {
 		t.Fatal(err)
 	}

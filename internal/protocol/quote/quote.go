@@ -122,10 +122,10 @@ func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
 
-// Append seals a quote and appends the token to dst. The parameter now is the time at which the quote
+// Seal seals a quote and appends the token to dst. The parameter now is the time at which the quote
 // is issued. It also returns the quote with its ID, and without the tags that did not fit. It returns an
 // error if a field is out of range, such as a negative price or a postcode longer than 16 characters.
-func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
+func (s *Sealer) Seal(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
 		return dst, q, err
 	}

@@ -43,7 +43,7 @@ func sample() Quote {
 
 func seal(t testing.TB, s *Sealer, q Quote, at time.Time) (string, Quote) {
 	t.Helper()
-	token, sealed, err := s.Append(nil, q, at, random())
+	token, sealed, err := s.Seal(nil, q, at, random())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 			q.Partner = uuid.New()
 		}
 		issued := at.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "later")))
-		token, sealed, err := s.Append(nil, q, issued, random())
+		token, sealed, err := s.Seal(nil, q, issued, random())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestAppendRejectsOutOfRangeFields(t *testing.T) {
 	} {
 		q := sample()
 		change(&q)
-		if token, _, err := s.Append(nil, q, at, random()); err == nil || len(token) != 0 {
+		if token, _, err := s.Seal(nil, q, at, random()); err == nil || len(token) != 0 {
 			t.Errorf("%s: sealed as %q", name, token)
 		}
 	}
@@ -266,7 +266,7 @@ func TestAppendRejectsOutOfRangeFields(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	s := sealer(f, 1)
 	// The token is fixed, because all fuzzing processes must use the same one.
-	sealed, _, err := s.Append(nil, sample(), at, [RandomSize]byte{1, 2, 3})
+	sealed, _, err := s.Seal(nil, sample(), at, [RandomSize]byte{1, 2, 3})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func BenchmarkSeal(b *testing.B) {
 	var dst [MaxLength]byte
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := s.Append(dst[:0], q, at, fresh); err != nil {
+		if _, _, err := s.Seal(dst[:0], q, at, fresh); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
+func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Attempt) error {
 	tx, err := s.db.Pool.Begin(ctx)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
 func TestCommitPgxWritesResultAndState(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		r.Progress("writing lines", 7, 9)
 		return commitWithPgx(ctx, s, r)
 	}})
@@ -45,7 +45,7 @@ func TestCommitPgxAfterCancelWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error {
 		close(begun)
 		<-ctx.Done()
 		err := commitWithPgx(context.WithoutCancel(ctx), s, r)
