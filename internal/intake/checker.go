@@ -198,7 +198,7 @@ func (c *CheckedPost) checkTransaction(ctx context.Context, in *Intake, a authen
 func (c *CheckedPost) respond(
 	ctx context.Context, in *Intake, req PostRequest, d *partners.Directory, start time.Time,
 ) error {
-	p, result, err := in.judge(ctx, req, d, start)
+	p, result, err := in.check(ctx, req, d, start)
 	if err == nil && !result.Replayed && c.Delivered != nil { // the database would find the lead
 		result, err = in.replay(p, result, *c.Delivered)
 	}

@@ -186,7 +186,7 @@ func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
 	t.Parallel()
 	in := &Intake{unsignedStoreSlots: newAdmission(1, 0, time.Hour)}
 	in.unsignedStoreSlots.enter(t.Context())
-	_, err := in.readPost(PostRequest{}, &partners.Directory{}, testTime)
+	_, err := in.newPost(PostRequest{}, &partners.Directory{}, testTime)
 	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
 		t.Errorf("got error %v", err)
 	}

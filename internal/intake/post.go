@@ -23,7 +23,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()
 	start := in.Clock.Now()
-	result, sender, err := in.post(ctx, req, start)
+	result, sender, err := in.process(ctx, req, start)
 	r := loggedRequest{TrafficKey: sender.key(), id: req.ID, at: start}
 	if err != nil {
 		r.wrong = in.newWrongSignature(req, sender, start, err)
@@ -35,10 +35,10 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	return result, nil
 }
 
-// post reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
+// process reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
 // even if it returns an error, because rejections are counted by owner.
-func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
-	p, result, err := in.judge(ctx, req, in.Directory.Get(), start)
+func (in *Intake) process(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
+	p, result, err := in.check(ctx, req, in.Directory.Get(), start)
 	sender := p.owner
 	if err != nil || result.Replayed {
 		return result, sender, err
@@ -55,12 +55,12 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	return result, sender, err
 }
 
-// judge makes all checks of a post except those that the database makes when it stores the lead. If another check
+// check makes all checks of a post except those that the database makes when it stores the lead. If another check
 // fails, but the partner has already delivered the lead, the result is a replay.
-func (in *Intake) judge(
+func (in *Intake) check(
 	ctx context.Context, req PostRequest, d *partners.Directory, start time.Time,
 ) (p authenticated, result PostResult, err error) {
-	if p.post, err = in.readPost(req, d, start); err != nil {
+	if p.post, err = in.newPost(req, d, start); err != nil {
 		p.owner.basePartner = p.basePartner
 		return p, result, err
 	}
@@ -76,10 +76,10 @@ func (in *Intake) judge(
 	return p, result, err
 }
 
-// readPost parses a post before its signature is checked, because the payload identifies the partner
+// newPost parses a post before its signature is checked, because the payload identifies the partner
 // whose secret is needed. Errors in the payload are stored in the post and reported only after the
 // signature check (decision 12).
-func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
+func (in *Intake) newPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {
 		return p, errNotStored // the database has been unavailable since the node started
