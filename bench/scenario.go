@@ -144,8 +144,8 @@ func (l *lab) fastest(
 }
 
 // during returns a contender that does the same as c while a background job runs. The job must not end
-// before the turn does, unless size.shortJobs is set. Its result done is the amount of work that it did. The quantity
-// extra of the turn is this amount per second.
+// before the turn does, unless size.shortJobs is set. Its result done is the amount of work that it did. The turn's
+// quantity extra is this amount per second.
 func (l *lab) during(c contender, name string, job func(context.Context) (done int64, err error)) contender {
 	return contender{name: name, pid: c.pid, run: func(ctx context.Context, length time.Duration) (turn, error) {
 		jobCtx, stop := context.WithCancel(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/jobs"
 )
 
-// Handlers handles requests to this package's routes.
+// Handlers has a method for each route of this area, and the services that they use.
 type Handlers struct {
 	Jobs *jobs.Queue
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers handles requests to this package's routes.
+// Handlers has a method for each route of this area, and the services that they use.
 type Handlers struct {
 	DefaultSigning models.SigningMode // for partners without their own signing mode
 	Jobs           *jobs.Queue

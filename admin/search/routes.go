@@ -15,7 +15,7 @@ import (
 // or the user cannot see it.
 type Find func(k *web.Request, text string) (url string)
 
-// Handlers handles requests to this package's routes.
+// Handlers has a method for each route of this area, and the services that they use.
 type Handlers struct {
 	Find         []Find                                          // one for each area
 	HasReference func(k *web.Request, text string) (bool, error) // of a lead that the user may find

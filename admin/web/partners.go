@@ -50,7 +50,7 @@ func (k *Request) unresolved(
 	case f != nil && f.Code == apperr.NotFound:
 		return &Notice{
 			Kind: "warn", Code: "no_" + kind,
-			Text: fmt.Sprintf("No %s matches %s, or you do not have access to it. Enter a part of the name, or the ID.",
+			Text: fmt.Sprintf("No %s matches %s, or you do not have access to it. Enter part of the name, or the ID.",
 				kind, match),
 		}, nil
 	case err != nil || len(candidates) == 0:

@@ -42,7 +42,7 @@ var (
 	errUnknownKey = apperr.New(apperr.NotFound, "evidence_key",
 		"There is no evidence key with this ID. The published keys contain the IDs of all keys.")
 	errRevokeTime = apperr.New(apperr.Invalid, "revocation_time",
-		"The time cannot be in the future, and it cannot be later than an earlier revocation of the same key.")
+		"The time cannot be in the future, and it cannot be later than a revocation of the same key that is already recorded.")
 )
 
 // ContentType is the media type of the published public keys.

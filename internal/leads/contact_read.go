@@ -19,7 +19,7 @@ var (
 	ErrErased = apperr.New(apperr.Conflict, "erased", "The contact record of this lead was erased, or is being erased.")
 	// errKeys means that the key wrapper did not respond, or does not allow this node to decrypt.
 	errKeys = apperr.New(apperr.Unavailable, "keys",
-		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
+		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error persists, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
 	// ErrKeyMissing means that the database does not contain the lead's key.
 	ErrKeyMissing = apperr.New(apperr.Unavailable, "lead_key_missing",
 		"The key of this lead is not in the database, so its contact record cannot be decrypted. Lead keys that were backed up separately were probably not restored. Ask an operator.")

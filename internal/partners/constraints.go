@@ -17,7 +17,7 @@ func constraints() postgres.Constraints {
 		"accounts_identifier_form":   invalid("identifier_form", apperr.InvalidValue, "identifier", identifierForm),
 		"accounts_name_given":        errNoAccountName,
 		"accounts_one_default": apperr.New(apperr.Conflict, "second_default",
-			"The partner already has a default account. Try again."),
+			"Another account became the default account at the same time. Reload the page and try again."),
 		"signing_secrets_digest_key":  errSecretKnown,
 		"partner_prices_cap_positive": errDailyLeadCap,
 		"partner_prices_adjustment_range": invalid("adjustment", apperr.InvalidValue, "adjustment",

@@ -78,7 +78,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// If a draft cannot be published, the error contains the problem, and the draft does not change.
+// If a draft cannot be published, the error describes the problem, and the draft does not change.
 func TestPublishRejectsInvalidCard(t *testing.T) {
 	t.Parallel()
 	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))

@@ -58,7 +58,7 @@ type leadData struct {
 	Country      string         `json:"country"`
 	Urgency      string         `json:"urgency"`
 	Postcode     string         `json:"postcode,omitempty"`
-	Reference    string         `json:"reference,omitempty"` // the partner's own ID of the lead
+	Reference    string         `json:"reference,omitempty"` // the partner's own ID for the lead
 	SubID        string         `json:"subId,omitempty"`
 	Erasing      bool           `json:"erasing,omitempty"`  // the erasure is not finished
 	ErasedAt     *time.Time     `json:"erasedAt,omitempty"` // the consent can be stored for longer

@@ -49,7 +49,7 @@ type Lead struct {
 	PartnerName     string  `json:"partnerName"`
 	AccountID       string  `json:"accountId"`
 	Account         string  `json:"account"`             // its identifier, which is "partnerId" in a post
-	Reference       string  `json:"reference,omitempty"` // the partner's own ID of the lead
+	Reference       string  `json:"reference,omitempty"` // the partner's own ID for the lead
 	SubID           string  `json:"subId,omitempty"`
 	Industry        string  `json:"industry"`
 	Country         string  `json:"country"`
