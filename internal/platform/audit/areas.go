@@ -17,8 +17,8 @@ type Area string
 // Unknown is the area of events that have no page of their own. Only users who verify the audit log see them.
 const Unknown Area = ""
 
-// areas maps events to areas. The first line whose kind and beginning of the action match applies. Every kind
-// of object that has a page must have a line.
+// areas maps events to areas. The first line that matches an event's kind and the beginning of its action applies.
+// Every kind of object that has a page must have a line.
 var areas = []struct {
 	kind, action string
 	area         Area
@@ -50,7 +50,7 @@ var areas = []struct {
 	{"audit", "", "audit"},
 }
 
-// AreaOf returns the area of an event with this kind of object and this action.
+// AreaOf returns the area of an event with the given kind of object and action.
 func AreaOf(kind, action string) Area {
 	for _, a := range areas {
 		if a.kind == kind && strings.HasPrefix(action, a.action) {

@@ -136,7 +136,7 @@ func newRow(at time.Time, by Actor, e Event, outcome models.AuditOutcome) (row m
 // transactionEvents contains the events of a transaction. It is the transaction's last step.
 type transactionEvents struct {
 	rows  []models.AuditEvent
-	claim *claim // by the first event of a submitted form
+	claim *claim // from the first event of a submitted form
 }
 
 // Run records the submitted form, and appends the events to the hash chain.
@@ -183,7 +183,8 @@ func encode(fields map[string]any) (*string, error) {
 	return &out, nil
 }
 
-// DecodeFields decodes a JSON object with the fields of an event. Numbers keep their digits, as json.Number.
+// DecodeFields decodes a JSON object with the fields of an event. Numbers are decoded as json.Number, so that they keep
+// all their digits.
 func DecodeFields(text string) (fields map[string]any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -191,7 +192,7 @@ func DecodeFields(text string) (fields map[string]any, err error) {
 	return fields, err
 }
 
-// OfRequest returns the events that a user's request has written in the last two minutes, the last one first.
+// OfRequest returns the events that a user's request has written in the last two minutes, newest first.
 func (l *Log) OfRequest(ctx context.Context, staff uuid.UUID, request string) (events []models.AuditEvent, err error) {
 	err = l.db.Gorm.WithContext(ctx).
 		Where("staff_id = ? AND request_id = ? AND outcome = ? AND at > ?", staff, request, models.AuditDone,

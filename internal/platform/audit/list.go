@@ -15,7 +15,7 @@ import (
 // Filter selects events. A field with its zero value matches all events. Text and Actor ignore case and accents.
 type Filter struct {
 	Kind, Object string
-	Text         string // part of the actor, action, object's id, a value, the reason, or the partner's names or slug
+	Text         string // part of the actor, action, object's id, a value or reason, or of the partner's names or slug
 	Actor        string // part of the actor's name or email address
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject
@@ -62,8 +62,8 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, r Reader, f Filter, p Pa
 	return out, nil
 }
 
-// Each calls a function with each event that List would return, oldest first. It leaves out events that are
-// written after it was called. It reads the events in batches and does not hold a database connection between them.
+// Each calls a function with each event that List would return, oldest first. It leaves out events that are written
+// after the call. It reads the events in batches and does not hold a database connection between them.
 func (l *Log) Each(ctx context.Context, sc scope.Scope, r Reader, f Filter, do func(*models.AuditEvent) error) error {
 	last, _, err := l.Head(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // Object identifies the object of events.
 type Object struct{ Kind, ID string }
 
-// Proof contains events with what is needed to check them: their hashes and the head of the chain.
+// Proof contains events and the data needed to check them: their hashes and the head of the chain.
 type Proof struct {
 	Events   []models.AuditEvent // oldest first
 	Complete bool                // whether there are no other events
@@ -26,8 +26,8 @@ type Proof struct {
 var errChanged = apperr.New(apperr.Internal, "audit_log",
 	"An event in the audit log was changed. Ask an auditor to verify the audit log.")
 
-// Prove returns those of the newest events about the given objects, at most as many as size says, that the
-// reader may see. It returns an error if the hash of one of them is wrong.
+// Prove reads the newest events about the given objects, at most size of them, and returns those that the reader may
+// see. It returns an error if the hash of one of the events is wrong.
 func (l *Log) Prove(ctx context.Context, r Reader, objects []Object, size int) (p Proof, err error) {
 	pairs := make([][]any, len(objects))
 	for i, o := range objects {

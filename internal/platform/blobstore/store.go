@@ -1,5 +1,5 @@
-// Package blobstore stores files in the database until they expire. Examples are uploaded files and
-// exports. Any node can read a file that another node wrote.
+// Package blobstore stores files, such as uploads and exports, in the database until they expire. Any node can read a
+// file that another node wrote.
 //
 // A file is compressed and split into parts. Each part is sealed with the platform key and bound to
 // its file and position. A file can be read only after it has been written completely.

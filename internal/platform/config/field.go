@@ -80,13 +80,13 @@ func whole(name string, at *int) field {
 	}
 }
 
-// daysByCountry is a map from two-letter country codes to numbers of days.
+// daysByCountry returns a field for a map from two-letter country codes to numbers of days.
 func daysByCountry(name string, at *map[string]int) field {
 	return numbersByKey(name, at, "two-letter country codes in upper case, each with a number of days, such as GB=365",
 		func(code string) (string, bool) { return iso3166.Country(code), countryCode.MatchString(code) })
 }
 
-// amountsByCurrency is a map from currency codes to whole amounts.
+// amountsByCurrency returns a field for a map from currency codes to whole amounts.
 func amountsByCurrency(name string, at *map[string]int) field {
 	return numbersByKey(name, at, "currency codes, each with a whole amount, such as GBP=500",
 		func(code string) (string, bool) {
@@ -95,8 +95,8 @@ func amountsByCurrency(name string, at *map[string]int) field {
 		})
 }
 
-// numbersByKey is a map to numbers. The function parse returns a key in its standard form, and whether it is valid.
-// The parameter form describes the keys and numbers.
+// numbersByKey returns a field for a map to numbers. The function parse returns a key in its standard form, and whether
+// it is valid. The parameter form describes the keys and numbers.
 func numbersByKey(name string, at *map[string]int, form string, parse func(key string) (string, bool)) field {
 	return field{
 		name:  name,

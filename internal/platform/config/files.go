@@ -11,10 +11,10 @@ import (
 	"github.com/pingpost/pingpost/internal/base/pemfile"
 )
 
-// CheckFiles checks whether the current user can use the files and folders that the settings name. With
-// failures, a node cannot work as configured. With warnings, it can start. The texts do not contain file
-// names, because a user may have entered a secret there by mistake. CheckFiles does not check the files that
-// contain secrets, because Load has already read them.
+// CheckFiles checks whether the current user can use the files and folders that the settings name. If there are
+// failures, a node cannot work as configured. If there are only warnings, it can start. The texts do not contain file
+// names, because a user may have entered a secret there by mistake. CheckFiles does not check the files that contain
+// secrets, because Load has already read them.
 func (c *Config) CheckFiles() (failures, warnings Problems) {
 	add := func(ps *Problems, path string, err error) {
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// readableByOthers are the permission bits with which the group of a file, or all users, can read it.
+// readableByOthers contains the permission bits that allow the group of a file, or all users, to read it.
 const readableByOthers = 0o044
 
 // warnReadable adds a warning for each secret in a file that other users of this machine can read.

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A secret in a file that other users can read has a warning, which does not name the file.
+// A secret in a file that other users can read causes a warning, which does not name the file.
 func TestSecretsThatOthersCanRead(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o400, 0o700, 0o640, 0o604, 0o644, 0o444} {
 		exposed := mode&0o044 != 0

@@ -10,9 +10,9 @@ import (
 // stored. The ledger is not affected. A shorter period for contact records or consents takes effect when
 // a user or an operator has accepted it (see docs/how-to/retain-leads.md).
 type Retention struct {
-	// For how many days after its receipt the contact record of a lead is stored, up to 36500. Then the
-	// contact record is erased, as if the lead was erased, but without the details of the consent. With
-	// `0`, contact records are stored until they are erased. Needs `privacy.erasure_journal`.
+	// For how many days after its receipt the contact record of a lead is stored, up to 36500. Then the contact record
+	// is erased, as if the lead were erased, but the details of its consent are kept. With `0`, contact records are
+	// stored until they are erased. Needs `privacy.erasure_journal`.
 	ContactDays int
 
 	// Different values of `contact_days` for the leads of some countries. The keys are two-letter country
@@ -103,12 +103,12 @@ func (r *Retention) Validate() error {
 	return ps.asError()
 }
 
-// warn warns of contact records that are erased before the leads can no longer be returned.
+// warn adds a warning for each period after which contact records are erased while their leads can still be returned.
 func (r *Retention) warn(ps *Problems, returnDays int) {
 	check := func(path string, days int) {
 		if days > 0 && days < returnDays {
 			ps.add(path,
-				"is shorter than payouts.return_days: leads can no longer be returned once their contact record was erased")
+				"is shorter than payouts.return_days: leads can no longer be returned once their contact record has been erased")
 		}
 	}
 	check("retention.contact_days", r.ContactDays)
@@ -123,8 +123,8 @@ func (r *Retention) erases() bool {
 	return limited(r.ContactDays) || slices.ContainsFunc(slices.Collect(maps.Values(r.ContactDaysByCountry)), limited)
 }
 
-// validateConsent checks that the details of no consent are erased before the contact record. 0 days is
-// the longest period.
+// validateConsent checks that no consent's details are erased before the contact record of its lead. 0 days is the
+// longest period.
 func (r *Retention) validateConsent(ps *Problems) {
 	check := func(path, of string, contact, consent int) {
 		if consent != 0 && (contact == 0 || consent < contact) {

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 )
 
-// AccessLog writes a line for each request, except for those that failed with a 5xx status, which are
-// logged as errors. It does not use slog to format the lines, because that would take a tenth of the total time of
-// a ping. It does not escape strings, because none of them contains text from the client.
+// AccessLog writes a line for each request, except for those that failed with a 5xx status, which are logged as errors.
+// It does not use slog to format the lines, because that would take a tenth of the time that a ping takes. It does not
+// escape strings, because none of them contains text from the client.
 type AccessLog struct {
 	out    io.Writer
 	format lineFormat

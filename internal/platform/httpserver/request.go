@@ -29,7 +29,7 @@ type Record struct {
 	Partner uuid.UUID // the partner that sent the request, if it is known
 	Lead    uuid.UUID // the lead that a post delivered, now or earlier
 	Cause   error     // the cause of a rejection; only for the log
-	// Expected is set if a 5xx status reports a state, such as "not ready", so that it is not an error.
+	// Expected is set if a 5xx status only reports a state, such as "not ready", and is not an error.
 	Expected bool
 
 	Body, Answer []byte // buffers for a handler that needs them

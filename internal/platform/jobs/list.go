@@ -41,7 +41,7 @@ func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, fou
 	return w, found, postgres.Translate(err)
 }
 
-// LatestIn is like Latest in the transaction tx.
+// LatestIn is like Latest, but reads in the transaction tx.
 func (q *Queue) LatestIn(tx *gorm.DB, object uuid.UUID) (w models.Job, found bool, err error) {
 	result := tx.Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
 	return w, result.RowsAffected > 0, result.Error

@@ -1,11 +1,11 @@
 // Package jobs runs background jobs, which take too long for a request: payout runs, reconciliations, large exports,
 // replays of prices and retention runs. Each job has a row in the table jobs, which contains the state, progress and
-// outcome that users see. The states are those of models.JobState. Except while RunNow runs it, a job also is a job of
+// outcome that users see. The states are those of models.JobState. Except while RunNow runs it, a job is also a job in
 // the queue library River, called the River job. River assigns it to a node, retries it and cancels it.
 //
-// Only one worker at a time may write on behalf of a row. It is identified by the row's columns river_job_id, which
-// is null for RunNow, and attempt. Attempt.Step and Attempt.Commit check them in each transaction, so a worker whose job was
-// cancelled or given to another worker can no longer write. fence.go documents the protocol.
+// Only one worker at a time may write on behalf of a row. The worker is identified by two columns of the row: attempt
+// and river_job_id, which is null for RunNow. Attempt.Step and Attempt.Commit check them in each transaction, so a
+// worker whose job was cancelled or given to another worker can no longer write. fence.go documents the protocol.
 //
 // enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is
 // the time when the first attempt began, and heartbeat_at is the time of the last progress report.

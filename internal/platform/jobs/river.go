@@ -88,13 +88,13 @@ func (q *Queue) cancelRiverJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog returns a logger for River. It logs only errors, and omits SQL, and user and database names. While a
-// failure lasts, River reports it every second, but it is logged once a minute.
+// riverLog returns a logger for River. It logs only errors, and omits SQL, and user and database names. While a failure
+// lasts, River reports it every second, but it is logged only once a minute.
 func riverLog(log *slog.Logger) *slog.Logger {
 	return slog.New(errorsOnly{log.Handler(), &failures{byMessage: map[string]failurelog.State{}}})
 }
 
-// failures are the errors that River reported last.
+// failures contains the errors that River reported last.
 type failures struct {
 	mu        sync.Mutex
 	byMessage map[string]failurelog.State

@@ -18,8 +18,8 @@ var ErrRunning = apperr.New(apperr.Conflict, "job_running",
 	"Another process is already doing this. Wait until it has finished.")
 
 // RunNow runs a job for an object in this process, and returns when the job has ended. If the object has an open job
-// that no worker is running, it runs this job, and otherwise a new one. If ctx or the process ends, a node continues
-// the job after heartbeatTimeout.
+// that no worker is running, RunNow runs that job. If the object has no open job, RunNow runs a new one. If ctx or the
+// process ends, a node continues the job after heartbeatTimeout.
 //
 // It returns ErrRunning, or the handler's error.
 func (q *Queue) RunNow(ctx context.Context, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) error {

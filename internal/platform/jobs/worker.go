@@ -87,7 +87,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 	return q.settle(ctx, j, r, q.attempt(ctx, r))
 }
 
-// attempt calls the job's handler while it reports progress.
+// attempt calls the job's handler, and reports the job's progress until the handler returns.
 func (q *Queue) attempt(ctx context.Context, r *Attempt) error {
 	beating, stop := context.WithCancel(ctx)
 	var heart sync.WaitGroup
@@ -112,8 +112,8 @@ func (q *Queue) handle(ctx context.Context, r *Attempt) (err error) {
 // claim marks a job as running and returns an Attempt for it. It returns ErrSuperseded if the job has ended,
 // if the job belongs to another River job, or if another worker is still running the job.
 //
-// It does not end with ctx: if the node stopped before the response arrives, it would be unknown whether the job is
-// marked, and then it would wait until it is rescued.
+// It does not stop when ctx ends. Otherwise, if the node stopped before the database responded, the node would not know
+// whether the job was marked, and the job would wait until it is rescued.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Attempt, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -210,7 +210,7 @@ func (q *Queue) saveFailure(ctx context.Context, r *Attempt, failure string) err
 	})
 	if err != nil && !errors.Is(err, ErrSuperseded) {
 		q.log.Error("cannot record that a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
-		return errors.New("saving the failure failed; see the log")
+		return errors.New("cannot record that the job failed; see the log")
 	}
 	return nil
 }

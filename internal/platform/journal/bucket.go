@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// bucketTimeout limits how long a call of Read, Write or Last may take, including further attempts.
+	// bucketTimeout limits how long a call to Read, Write or Last may take, including retries.
 	bucketTimeout  = 3 * time.Second
 	bucketAttempts = 2 // for each request
 	bucketPause    = 50 * time.Millisecond
@@ -88,8 +88,8 @@ func (b *bucket) read(ctx context.Context, sequence int64) ([]byte, error) {
 	return text, bucketCause(err)
 }
 
-// Write implements Store. The server never overwrites an entry, even if several nodes write at once,
-// because the request is only valid if there is no such object.
+// Write implements Store. The server never overwrites an entry, even if several nodes write at once, because the
+// request requires that the object does not exist.
 func (b *bucket) Write(ctx context.Context, sequence int64, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func (b *bucket) CheckWrite(ctx context.Context) error {
 	return bucketCause(b.add(ctx, checkName, []byte("{}")))
 }
 
-// add adds an object, unless there is one or another node is adding one.
+// add adds an object, unless it exists already or another node is adding it.
 func (b *bucket) add(ctx context.Context, name string, text []byte) error {
 	o := minio.PutObjectOptions{ContentType: "application/json", DisableMultipart: true, SendContentMd5: true} // object lock requires a checksum
 	o.SetMatchETagExcept("*")

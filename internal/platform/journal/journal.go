@@ -2,9 +2,9 @@
 // which leads were erased. It contains no personal data. If an older backup of the database is restored,
 // the leads that were erased after the backup can be found in the journal and erased again.
 //
-// Each entry is a file in a folder, or an object in a bucket, and is never changed. Its name is its
-// sequence number, which starts at 1. Each entry contains the hash of the one before, and is signed with
-// the key that the one before contains.
+// Each entry is a file in a folder, or an object in a bucket, and is never changed. Its name is its sequence number,
+// which starts at 1. Each entry contains the hash of the previous entry, and is signed with the key that the previous
+// entry contains.
 package journal
 
 import (
@@ -50,8 +50,7 @@ type Entry struct {
 	By       string    `json:"by"` // the user's id (st_…), "operator", or "retention"
 	Reason   string    `json:"reason"`
 	Leads    []string  `json:"leads"` // lead ids (ld_…)
-	// KeepsConsent is set if the details of the consents are not erased. Otherwise, the text does not
-	// contain it.
+	// KeepsConsent is set if the details of the consents are not erased. If it is false, the entry's text omits it.
 	KeepsConsent bool `json:"keeps_consent,omitempty"`
 	// Key is the public key that signs the next entry. The first entry is signed with its own key.
 	Key       ed25519.PublicKey `json:"key"`
@@ -136,7 +135,7 @@ type Store interface {
 	Write(ctx context.Context, sequence int64, text []byte) error
 	// CheckWrite returns an error if an entry could not be written. It does not add an entry.
 	CheckWrite(ctx context.Context) error
-	// Last returns the highest sequence number of an entry above the given one, or 0 if there is none.
+	// Last returns the highest sequence number of an entry if it is above the given one, and otherwise 0.
 	Last(ctx context.Context, after int64) (int64, error)
 }
 
@@ -177,7 +176,7 @@ const checkName = "write-check"
 // Name returns the name of the file or object that contains an entry.
 func Name(sequence int64) string { return fmt.Sprintf("%012d.json", sequence) }
 
-// sequenceOf returns the sequence number of the entry with a name, or 0 if it is not the name of an entry.
+// sequenceOf returns the sequence number of the entry with the given name, or 0 if this is not the name of an entry.
 func sequenceOf(entry string) (sequence int64) {
 	if _, err := fmt.Sscanf(entry, "%d.json", &sequence); err != nil || entry != Name(sequence) {
 		return 0

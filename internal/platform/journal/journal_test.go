@@ -42,7 +42,7 @@ func sign(t testing.TB, e journal.Entry, key ed25519.PrivateKey) []byte {
 	return text
 }
 
-// The signature covers the text of an entry without the member signature, as the documentation says.
+// The signature covers the text of an entry without its member "signature", as the documentation states.
 func TestSignature(t *testing.T) {
 	_, public := signer(1)
 	text := entry(t, 1, journal.Hash{}, "ld_1")
@@ -135,7 +135,7 @@ func FuzzNext(f *testing.F) {
 			return
 		}
 		if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, text) {
-			t.Errorf("an accepted entry has another text: %s, %v", again, err)
+			t.Errorf("an accepted entry has a different text: %s, %v", again, err)
 		}
 	})
 }

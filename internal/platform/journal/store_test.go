@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/journal"
 )
 
-// place is where a journal is stored. A test can change it without the journal.
+// place is where a journal is stored. A test can change its contents directly.
 type place struct {
 	open    func(t *testing.T) journal.Store
 	put     func(t *testing.T, name string, content []byte)
@@ -105,8 +105,8 @@ func TestWriteAndRead(t *testing.T) {
 	})
 }
 
-// Checking that a journal can be written adds no entry, and leaves at most one other name, however often
-// and by however many nodes it is checked.
+// Checking that a journal can be written adds no entry, and leaves at most one other file or object, however often and
+// by however many nodes it is checked.
 func TestCheckWrite(t *testing.T) {
 	t.Parallel()
 	inEveryPlace(t, func(t *testing.T, p place) {
@@ -259,7 +259,7 @@ func unusable(t *testing.T, s journal.Store, secrets []string) {
 	}
 }
 
-// Of several writers of different entries with the same sequence number, exactly one succeeds.
+// If several writers write different entries with the same sequence number, exactly one succeeds.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	inEveryPlace(t, func(t *testing.T, p place) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Each address has its own slots. A request to cancel a statement takes none, and a connection that is established or
-// closed gives its slot back.
+// closed releases its slot.
 func TestSlotsOfConnections(t *testing.T) {
 	t.Parallel()
 	p := &primaries{slots: map[string]chan struct{}{}, open: map[*link]Timeline{}}

@@ -229,8 +229,8 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// IsInvalidData returns true only for errors that a statement's values cause. A statement with
-// other values can succeed after such an error, but may fail after other errors.
+// IsInvalidData returns true only for errors that are caused by a statement's values. After such an error, the
+// statement can succeed with other values. After other errors, it may fail with any values.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]bool{

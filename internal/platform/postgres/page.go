@@ -13,13 +13,13 @@ type Page[K comparable] struct {
 	Size          int
 }
 
-// EndsBefore reports whether the page ends before a row.
+// EndsBefore reports whether the page ends just before the row with the key Before.
 func (p Page[K]) EndsBefore() bool {
 	var none K
 	return p.Before != none
 }
 
-// StartsAfter reports whether the page starts after a row.
+// StartsAfter reports whether the page starts just after the row with the key After.
 func (p Page[K]) StartsAfter() bool {
 	var none K
 	return p.After != none && !p.EndsBefore()

@@ -200,8 +200,8 @@ const (
 	maxWriteChecks = 4 << 20
 )
 
-// deleteWriteChecks empties the table write_checks. While a backup reads the table, this is not possible.
-// It is then tried again after the next check.
+// deleteWriteChecks empties the table write_checks. If a backup is reading the table, this fails, and is tried again
+// after the next check.
 func (db *DB) deleteWriteChecks(ctx context.Context) {
 	_ = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '200ms'`); err != nil {

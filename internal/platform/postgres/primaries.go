@@ -23,9 +23,9 @@ const (
 	surveyEvery  = time.Second
 	probeTimeout = 2 * time.Second
 
-	// connectsAtOnce is how many connections to an address the pool establishes at the same time. After an outage,
-	// all requests need new ones. A slow server might finish none of them in time if there were more, and would
-	// keep working on abandoned ones.
+	// connectsAtOnce is how many connections to an address the pool establishes at the same time. After an outage, all
+	// requests need new ones. If there were more, a slow server might finish none of them in time, and would keep
+	// working on abandoned ones.
 	connectsAtOnce = 4
 )
 
@@ -83,10 +83,9 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool reject connections to a primary that has been replaced by a newer one, and
-// connections through a pooler that does not keep sessions. The parameter seen contains the timelines that
-// were known before a restart. The same round trip sets the connections' statement timeout; 0 means that
-// guard does not set it.
+// guard makes the pool reject connections to a primary that has been replaced by a newer one, and connections through a
+// pooler that does not keep sessions. The parameter seen contains the timelines that were known before a restart. In
+// the same round trip, guard sets the connections' statement timeout, unless statementTimeout is 0.
 func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration) *primaries {
 	p := &primaries{
 		hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{},
@@ -242,7 +241,7 @@ func linkOf(conn *pgconn.PgConn) *link {
 
 // server describes the server of a connection.
 type server struct {
-	Timeline        // only of a primary
+	Timeline        // only for a primary
 	primary  bool   // false for a standby
 	session  string // process ID of the connection's session
 }

@@ -9,7 +9,7 @@ import (
 var (
 	stateInText = regexp.MustCompile(`\(SQLSTATE ([0-9A-Z]{5})\)`)
 	hostInText  = regexp.MustCompile(`(\S+) \(([^()\s]+)\): (?:dial|tls|server) error`)
-	// failuresInText are parts of errors of Go and pgx that contain no values.
+	// failuresInText are parts of error messages from Go and pgx. These parts contain no values.
 	failuresInText = []struct{ part, kind string }{
 		{"no such host", "host not found"},
 		{"connection refused", "connection refused"},

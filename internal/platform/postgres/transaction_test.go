@@ -112,7 +112,7 @@ func TestTransactionAttempts(t *testing.T) {
 	}
 }
 
-// countedStep fails if calls of an earlier attempt are left.
+// countedStep fails if it still contains calls from an earlier attempt.
 type countedStep struct {
 	calls int
 	done  *int

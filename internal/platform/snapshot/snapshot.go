@@ -138,8 +138,8 @@ func readingVersions(err error) error {
 	return fmt.Errorf("reading snapshot versions: %w", postgres.Translate(err))
 }
 
-// Run reloads changed values until ctx ends. While the database is unavailable, the last values
-// stay in use. Run logs failures as failurelog.State decides, and when values can be loaded again.
+// Run reloads changed values until ctx ends. While the database is unavailable, the last values stay in use. Run logs
+// the failures that failurelog.State selects, and logs when values can be loaded again.
 func (w *Watcher) Run(ctx context.Context) {
 	listening := make(chan struct{})
 	go func() {

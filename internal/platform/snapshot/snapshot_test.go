@@ -149,7 +149,7 @@ func TestLoadReportsFailures(t *testing.T) {
 	}
 }
 
-// A cause that lasts is logged, again when it changes.
+// The cause of a continuing failure is logged, and logged again when it changes.
 func TestCausesAreLogged(t *testing.T) {
 	t.Parallel()
 	w := watch(t)

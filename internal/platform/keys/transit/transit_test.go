@@ -46,7 +46,7 @@ func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey)
 	t.Helper()
 	for i, result := range unwrap(t, w, wrapped...) {
 		if result.Err != nil || result.Key != keys[i] {
-			t.Fatalf("key %d unwraps to another key: %v", i, result.Err)
+			t.Fatalf("key %d unwraps to a different key: %v", i, result.Err)
 		}
 	}
 }

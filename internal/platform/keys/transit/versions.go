@@ -56,7 +56,7 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &response); err != nil || len(response.Data.Keys) == 0 {
-		return v, errors.New("response of Vault does not describe a key that encrypts")
+		return v, errors.New("Vault's response does not describe a key that encrypts")
 	}
 	d := response.Data
 	v = Versions{
@@ -66,15 +66,15 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 	for text, created := range d.Keys {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return v, errors.New("response of Vault has a key version that is not a number")
+			return v, errors.New("Vault's response has a key version that is not a number")
 		}
 		v.Created[n] = time.Unix(created, 0)
 	}
 	return v, nil
 }
 
-// Expire deletes the versions of the key before the given one. This cannot be undone: what they encrypted
-// can never be decrypted again. It needs an identity that is allowed to do this, and nothing else.
+// Expire deletes the versions of the key before the given one. This cannot be undone. Data keys that these versions
+// encrypted can never be decrypted again. It needs an identity that is allowed to do this, and nothing else.
 func (w *Wrapper) Expire(ctx context.Context, v Versions, before int) error {
 	// Vault deletes only versions that may neither decrypt nor encrypt.
 	minimum := fmt.Appendf(nil, `{"min_decryption_version":%d,"min_encryption_version":%d}`, max(v.MinDecryption, before),

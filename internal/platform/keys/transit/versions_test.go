@@ -11,8 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 )
 
-// After a version was deleted, the keys that it wrapped can never be unwrapped again, even with all
-// permissions.
+// After a version has been deleted, the keys that it wrapped can never be unwrapped again, even with all permissions.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
