@@ -310,8 +310,7 @@ func TestPostsOfInactivePartners(t *testing.T) {
 	}
 }
 
-// All problems of a payload are reported at once, also if the partnerId is not one of the partner's
-// accounts.
+// All problems with a payload are reported at once, even if the partnerId is not one of the partner's accounts.
 func TestUnknownAccountOnOwnBaseURL(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -25,7 +25,8 @@ func NewChecker(parts Deps, mode models.SigningMode) *Checker {
 	return &Checker{New(parts, Settings{DefaultMode: mode})}
 }
 
-// CheckedPost contains the response to a post, and the results of its checks, even of those after the first that fails.
+// CheckedPost contains the response to a post, and the results of its checks, including the checks after the first one
+// that fails.
 type CheckedPost struct {
 	Err       *apperr.Error           // the response; nil if the post would be delivered or replayed
 	Stop      Check                   // the check that rejects the post; "" if none does
@@ -35,7 +36,7 @@ type CheckedPost struct {
 	Account   *partners.Account       // nil if it is not known
 	Claimed   *partners.Account       // that has the partnerId in the post; nil if there is none
 	Quote     *quote.Quote            // nil if the transactionId is not valid
-	Delivered *leads.Receipt          // of the lead that the transaction has already; nil if there is none
+	Delivered *leads.Receipt          // of the transaction's lead; nil if it has none yet
 	Replayed  bool                    // the response contains that lead
 }
 
@@ -194,7 +195,7 @@ func (c *CheckedPost) checkTransaction(ctx context.Context, in *Intake, a authen
 	return nil
 }
 
-// respond finds out what the endpoint would respond.
+// respond determines what the endpoint would respond.
 func (c *CheckedPost) respond(
 	ctx context.Context, in *Intake, req PostRequest, d *partners.Directory, start time.Time,
 ) error {

@@ -190,8 +190,8 @@ func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	return string(models.OutcomeDeliveredUnsigned)
 }
 
-// recordPost counts an accepted post. It logs the post if it is a replay. Of a delivered post, it records only
-// the duration, because the rows of its lead contain everything else.
+// recordPost counts an accepted post. It logs the post if it is a replay. For a delivered post, it records only the
+// duration, because the rows of its lead contain everything else.
 func (in *Intake) recordPost(r loggedRequest, result PostResult) {
 	r.Outcome, r.status, r.lead = result.Outcome, 200, result.LeadID
 	in.count(&r)

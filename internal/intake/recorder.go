@@ -327,7 +327,7 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	return appendInt32(b, microseconds(p.Took))
 }
 
-// microseconds returns a duration for a column duration_us, which holds at most 35 minutes.
+// microseconds returns a duration as the value of a column duration_us, which can hold at most 35 minutes.
 func microseconds(d time.Duration) int32 { return int32(min(d.Microseconds(), math.MaxInt32)) }
 
 // shortened cuts free text to at most 64 bytes, to limit the size of a row.

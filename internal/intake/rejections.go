@@ -67,8 +67,8 @@ func kindOf(k TrafficKey) models.RequestKind {
 	return models.RequestOtherPost
 }
 
-// newWrongSignature returns nil if the post was not rejected because of its signature, or if there is no
-// room for it.
+// newWrongSignature returns the data with which findSecret looks for the secret of a rejected post. It returns nil if
+// the post was not rejected because of its signature, or if there is no room for its body.
 func (in *Intake) newWrongSignature(
 	req PostRequest, sender owner, start time.Time, err error,
 ) *wrongSignature {
@@ -116,7 +116,7 @@ const (
 	CheckPrice           Check = "price"
 )
 
-// Rejection is what is known about a rejected request.
+// Rejection contains what is known about a rejected request.
 type Rejection struct {
 	Endpoint, Outcome string
 	Code              apperr.PublicCode
@@ -145,7 +145,7 @@ func (r Rejection) unsigned() bool {
 		!r.Signed && failed == CheckOwner && r.Code == apperr.PayloadInvalid
 }
 
-// contentChecks are the checks of a post after those of its sender.
+// contentChecks are the checks of a post that follow the checks of its sender.
 var contentChecks = []Check{
 	CheckJSON, CheckFields, CheckTransaction, CheckExpiry, CheckDelivery, CheckActive, CheckStoring,
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The checks of a post without a signature do not say that its timestamp and its signature's format passed.
+// The checks of a post without a signature do not include the check of the signature's format.
 func TestChecksOfRejectedPosts(t *testing.T) {
 	t.Parallel()
 	const unknown = string(models.OutcomeUnknownAccount)

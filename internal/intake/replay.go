@@ -76,9 +76,9 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }
 
-// replay handles a post for a transaction that already has a lead. If its partner and body are the
-// same as in the first post, the result contains this lead. Otherwise the post gets a 409, with the lead if
-// it is a signed post of the same partner (decision 3).
+// replay handles a post for a transaction that already has a lead. If its partner and body are the same as in the first
+// post, the result contains this lead. Otherwise the post gets a 409, with the lead if it is a signed post from the
+// same partner (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	own := receipt.PartnerID == p.owner.account.Partner.ID
 	switch {

@@ -28,7 +28,7 @@ type loggedRequest struct {
 	wrong *wrongSignature // if an ended secret may have signed the post
 }
 
-// requestSet identifies the requests of one kind of one partner.
+// requestSet identifies the requests of one kind from one partner.
 type requestSet struct {
 	partner uuid.UUID
 	kind    models.RequestKind
@@ -78,9 +78,9 @@ func (q *requestQueue) add(r loggedRequest) (lost int64) {
 	return lost
 }
 
-// largest returns the set with the most requests in the queue. The parameter adding is the set whose new
-// request is being added. If this set has at least an average share of the queue, largest returns it
-// without a search. A flood of requests of one partner therefore costs little.
+// largest returns the set with the most requests in the queue. The parameter adding is the set whose new request is
+// being added. If this set has at least an average share of the queue, largest returns it without a search. A flood of
+// requests from one partner therefore costs little.
 func (q *requestQueue) largest(adding requestSet) requestSet {
 	if mine := len(q.sets[adding]); mine > 0 && mine >= maxQueuedRequests/len(q.sets) {
 		return adding
@@ -118,8 +118,8 @@ type wrongSignature struct {
 	unknownAccount bool                // the post named a partnerId that no account has
 }
 
-// findSecrets fills in the secrets of posts with a wrong signature, if they are known (see findSecret). The
-// response was sent before, so its time reveals nothing.
+// findSecrets fills in the secrets of posts with a wrong signature, if they are known (see findSecret). The responses
+// have already been sent, so response times reveal nothing.
 func (q *requestQueue) findSecrets() {
 	var found []loggedRequest
 	checks := 0
@@ -144,10 +144,10 @@ func (q *requestQueue) findSecrets() {
 	}
 }
 
-// findSecret sets the partner and secret of a post if it was signed with a secret that expired or was revoked
-// in the last 30 days, or with an active secret, but with a partnerId that no account has. Only the latter
-// counts as a signed post, because a secret may have been revoked after others had learned it. findSecret adds
-// the number of checked signatures to checks.
+// findSecret sets the partner and secret of a post if it was signed with a secret that expired or was revoked in the
+// last 30 days, or if it was signed with an active secret but has a partnerId that no account has. Only the latter
+// counts as a signed post, because a secret may have been revoked after others had learned it. findSecret adds the
+// number of checked signatures to checks.
 func (w *wrongSignature) findSecret(r *loggedRequest, checks *int) bool {
 	for _, p := range w.partners {
 		for _, s := range p.Secrets {

@@ -214,7 +214,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// The duration of a delivered post is recorded once. All else is in the rows of its lead.
+// The duration of a delivered post is recorded once. Everything else is in the rows of its lead.
 func TestDurationsOfDeliveredPosts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -361,7 +361,7 @@ func TestPostsWithEndedSecrets(t *testing.T) {
 	if !slices.Contains(ofNobody, stranger.ID) || !slices.Contains(ofNobody, ping.ID) || len(ofNobody) != 2 {
 		t.Errorf("the requests without a partner are %v", ofNobody)
 	}
-	// After 30 days, the secret is like an unknown one.
+	// After 30 days, the secret is treated like an unknown one.
 	n.Time.Advance(31 * 24 * time.Hour)
 	late := unsigned(p.Slug, body("tx_1"))
 	late.Headers = testkit.SignWith(p.Secret, n.Time.Now(), late.Body)

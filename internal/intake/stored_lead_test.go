@@ -411,7 +411,7 @@ func TestConsentTimeIsStoredAsSent(t *testing.T) {
 	}
 }
 
-// A number without a country is not read as a number that Great Britain does not have.
+// A number without a country is not converted to E.164 if it is not valid in Great Britain.
 func TestPhoneIsNotReadForTheAssumedCountry(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

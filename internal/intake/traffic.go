@@ -61,7 +61,7 @@ type tally struct {
 	latency [buckets]int64
 }
 
-// postDuration is how long a post took that delivered a lead.
+// postDuration is the duration of a post that delivered a lead.
 type postDuration struct {
 	request uuid.UUID
 	took    time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 )
 
-// attempt is one post on a transaction, and its result. Its name is in its consent and event.
+// attempt is one post for a transaction, and its result. Its name is in its consent and event.
 type attempt struct {
 	*leads.Delivery
 	name    string
@@ -20,14 +20,15 @@ type attempt struct {
 	err     error
 }
 
-// attemptPairs are the ways in which two posts on one transaction can differ.
+// attemptPairs are the ways in which two posts for one transaction can differ.
 var attemptPairs = map[string]func(*testkit.Platform) [2]*attempt{
 	"equal bodies":     func(p *testkit.Platform) [2]*attempt { return newAttempts(p, p.Required, "a body") },
 	"different bodies": func(p *testkit.Platform) [2]*attempt { return newAttempts(p, p.Required, "another body") },
 	"two partners":     func(p *testkit.Platform) [2]*attempt { return newAttempts(p, p.ReportOnly, "a body") },
 }
 
-// newAttempts returns two attempts on a new transaction. partner and body are those of the second.
+// newAttempts returns two attempts for a new transaction. The parameters partner and body are those of the second
+// attempt.
 func newAttempts(p *testkit.Platform, partner testkit.Partner, body string) [2]*attempt {
 	first, second := &attempt{Delivery: delivery(p, p.Required), name: "first"}, &attempt{
 		Delivery: delivery(p, partner), name: "second",
@@ -80,7 +81,7 @@ func expectOneStored(t *testing.T, p *testkit.Platform, attempts [2]*attempt) {
 	}
 }
 
-// expectStored checks that the rows on the attempt's transaction are exactly those of the attempt.
+// expectStored checks that the rows of the attempt's transaction are exactly those of the attempt.
 func expectStored(t *testing.T, p *testkit.Platform, a *attempt) {
 	t.Helper()
 	got := testkit.Value[string](t, p.DB, `SELECT coalesce(string_agg(concat_ws(' ', l.partner_id, convert_from(k.body_digest, 'UTF8'),

@@ -47,8 +47,8 @@ func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	return email, phone
 }
 
-// number returns the phone number that leads are searched by. The digits of a number that is not valid are
-// searched as they are, because a country that was only assumed would make them another number (decision 62).
+// number returns the phone number that leads are searched by. If the number is not valid, these are its digits as sent,
+// because the code of an assumed country could turn them into a different number (decision 62).
 func (c Contact) number() string { return cmp.Or(c.E164, payload.PhoneDigits(c.Phone)) }
 
 // AllDigests returns the lookup digests of email and phone, made with each platform key. phone is empty if

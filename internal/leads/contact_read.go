@@ -57,8 +57,8 @@ func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, key
 	return c.Contact, c.Err
 }
 
-// Contacts decrypts the contact records of leads. Leads that are not in the scope are missing from the
-// result. The caller must first record the reason for reading them.
+// Contacts decrypts the contact records of leads. Leads that are not in the scope are missing from the result. The
+// caller must first record the reason for reading the contact records.
 //
 // Errors: Unavailable if the keys cannot be used.
 func (s *Store) Contacts(

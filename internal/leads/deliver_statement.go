@@ -147,10 +147,10 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // deliverSQL stores a group of leads with their keys, consents, ledger entries and events in one
 // round trip and one transaction. newDeliverStatement fills in the lists of columns.
 //
-// A lead has the id of its transaction, so the primary key makes deliveries idempotent (decision 3). If
-// several posts on the same transaction arrive at once, one inserts the lead and the others store
-// nothing. The lead's other rows are stored only for the attempt that inserted the lead. Leads are
-// inserted in order of id, so that two groups cannot deadlock.
+// A lead has the id of its transaction, so the primary key makes deliveries idempotent (decision 3). If several posts
+// for the same transaction arrive at once, one inserts the lead and the others store nothing. The lead's other rows are
+// stored only for the attempt that inserted the lead. Leads are inserted in order of id, so that two groups cannot
+// deadlock.
 //
 // Each disclosure text is stored once (decision 54). A text that is not standard is locked until the
 // group is committed, so that it is not deleted with another lead. Texts are locked in order of their

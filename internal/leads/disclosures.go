@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// A text is standard if it was used for standardPeople people within standardPeriod. It then cannot
-	// identify one of them (decision 54).
+	// A text is standard if it was used for standardPeople people within standardPeriod. Such a text cannot identify
+	// any of them (decision 54).
 	standardPeople = 20
 	standardPeriod = 7 * 24 * time.Hour
 	// countedUses limits how many uses of a text are counted, because one person can have very many leads.
@@ -54,9 +54,9 @@ func (c *cachedTexts) newText(d *Delivery) *string {
 	return d.Consent.DisclosureText
 }
 
-// findStandardSQL finds the texts that have become standard. It checks the texts that were used by leads
-// after $1, and counts the people of leads after $2. Sandbox leads do not count, because anyone can send
-// many of them. Most texts that are not standard have few uses, so this is checked first.
+// findStandardSQL finds the texts that have become standard. It checks the texts that were used by leads after $1, and
+// counts the different people among the leads after $2. Sandbox leads do not count, because anyone can send many of
+// them. Most texts that are not standard have few uses, so this is checked first.
 const findStandardSQL = `SELECT digest FROM (SELECT DISTINCT digest FROM disclosure_uses WHERE lead_id > $1) AS recent
 	WHERE EXISTS (SELECT FROM disclosure_uses u WHERE u.digest = recent.digest AND u.lead_id > $2 OFFSET $4 - 1)
 		AND (SELECT NOT standard FROM disclosures d WHERE d.digest = recent.digest)

@@ -80,8 +80,8 @@ type Survey struct {
 	Complete bool      // all leads were counted, and the oldest was found if there is one
 }
 
-// SurveyDue counts the leads that d selects with ids below until, and finds the oldest lead that d
-// selects. It stops when ctx ends. The result is then not complete.
+// SurveyDue counts the leads that d selects with ids below until, and finds the oldest lead that d selects. If ctx ends
+// first, it stops, and the result is not complete.
 func (s *Store) SurveyDue(ctx context.Context, d Due, until uuid.UUID) (v Survey, err error) {
 	parts, err := s.DueParts(ctx, d)
 	for err == nil && len(parts) > 0 {

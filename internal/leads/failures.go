@@ -18,8 +18,8 @@ type failures struct {
 	last error
 }
 
-// add counts a group that could not be stored. It ignores data that Postgres rejects, because another
-// post can still be stored, unless a partition is missing.
+// add counts a group that could not be stored. It ignores errors that are caused by the data of a post, because other
+// posts can still be stored. It counts errors that are caused by a missing partition.
 func (f *failures) add(err error) {
 	if postgres.IsInvalidData(err) && !postgres.IsMissingPartition(err) {
 		return
@@ -36,8 +36,8 @@ func (f *failures) reset() {
 	f.n, f.last = 0, nil
 }
 
-// Failing returns nil, or the last error if the last three groups of posts could not be stored, or the last
-// one after Recovered. Posts that arrive together are a group.
+// Failing returns the last error if the last three groups of posts could not be stored. After Recovered, one failed
+// group is enough. Otherwise, Failing returns nil. Posts that arrive together are a group.
 func (s *Store) Failing() error {
 	f := &s.failures
 	f.mu.Lock()

@@ -155,8 +155,8 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	}
 }
 
-// A new partition has no statistics until autovacuum analyzes it. Even then, a rewrap reads only the keys
-// of each batch.
+// A new partition has no statistics until autovacuum analyzes it. Even before that, a rewrap reads only the keys of
+// each batch.
 func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
 	t.Parallel()
 	p := platform(t)

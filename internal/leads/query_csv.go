@@ -79,8 +79,8 @@ func (r *Reader) CSV(
 	return out.Flush()
 }
 
-// eachRow passes all leads in the window that match the query to a function, in batches, so that no query takes
-// long, whatever the speed of the client.
+// eachRow passes all leads in the window that match the query to a function, in batches, so that no query takes long,
+// however slow the client is.
 func (r *Reader) eachRow(ctx context.Context, w window, q Query, each func(Row) error) error {
 	parts, err := r.split(ctx, w)
 	if err != nil {

@@ -20,8 +20,8 @@ const MaxCounted = 10_000
 type Totals struct {
 	Count int64
 	Sums  []money.Amount // in the order of money.Currencies; empty if More is set
-	// More is set if Totals examined only the newest MaxCounted leads of the partners and the period of the query. If
-	// the query has other filters, Count is the number of matching leads among them.
+	// More is set if Totals examined only the newest MaxCounted leads of the query's partners and period. If the query
+	// has other filters, Count is the number of matching leads among these leads.
 	More bool
 }
 

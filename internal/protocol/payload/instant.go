@@ -32,9 +32,9 @@ func (p *problems) acknowledgedAt(f field) (sent string, at *time.Time) {
 // sent as UTC.
 const maxConsentAhead = 24 * time.Hour
 
-// DoubtfulConsentTime returns the warning about a time of consent that may be wrong, or "". sent reports
-// whether the partner sent a time, at is this time in UTC, or nil if it has no offset, and pinged is the time
-// of the ping.
+// DoubtfulConsentTime returns the warning about a time of consent that may be wrong, or "". The parameter sent reports
+// whether the partner sent a time. The parameter at is this time in UTC, or nil if it has no offset. The parameter
+// pinged is the time of the ping.
 func DoubtfulConsentTime(sent bool, at *time.Time, pinged time.Time) (code WarningCode, message string) {
 	switch {
 	case at == nil && sent:
@@ -47,18 +47,16 @@ func DoubtfulConsentTime(sent bool, at *time.Time, pinged time.Time) (code Warni
 	return "", ""
 }
 
-// dateTime matches a calendar date and time of ISO 8601, in extended or basic format. Its groups are: year,
-// separator, month, separator, day; hour, separator, minute, separator, second; fraction; offset, its sign,
-// hours and minutes.
+// dateTime matches a calendar date and time in ISO 8601, in extended or basic format. Its groups are: year, separator,
+// month, separator, day; hour, separator, minute, separator, second; fraction; offset, its sign, hours and minutes.
 var dateTime = regexp.MustCompile(`^(\d{4})(-?)(\d\d)(-?)(\d\d)[Tt]` +
 	`(\d\d)(:?)(\d\d)(?:(:?)(\d\d))?(?:[.,](\d+))?` +
 	`([Zz]|([+-])(\d\d)(?::?(\d\d))?)?$`)
 
-// parseISO8601 parses a time and converts it to UTC, if it has an offset. Seconds are optional, and a
-// fraction belongs to the last part of the time. The offset can be in another format than the rest, as in
-// Python's %z. 24:00 is the end of a day, and a leap second is the first second of the next minute, because
-// time.Time cannot represent it. Years outside 1 to 9999 in UTC are rejected, because they cannot be
-// formatted or stored in Postgres (decision 60).
+// parseISO8601 parses a time and converts it to UTC, if it has an offset. Seconds are optional, and a fraction belongs
+// to the last part of the time. The offset can be in a different format from the rest, as in Python's %z. 24:00 is the
+// end of a day, and a leap second is the first second of the next minute, because time.Time cannot represent it. Years
+// outside 1 to 9999 in UTC are rejected, because they cannot be formatted or stored in Postgres (decision 60).
 func parseISO8601(text []byte) (at time.Time, hasOffset, ok bool) {
 	m := dateTime.FindSubmatch(text)
 	if m == nil {

@@ -70,8 +70,8 @@ func explain(body []byte) error {
 	}
 }
 
-// classify returns the reason and the offset of an error of jsontext. The parameter end is the end of the
-// last token before the error.
+// classify returns the reason and the offset of an error from jsontext. The parameter end is the end of the last token
+// before the error.
 func classify(body []byte, end int, err error) (JSONReason, int) {
 	var syntax *jsontext.SyntacticError
 	if !errors.As(err, &syntax) {

@@ -125,7 +125,7 @@ func TestMessagesNeverRepeatValues(t *testing.T) {
 	}
 }
 
-// quote returns text as a JSON string, with only the required escapes.
+// quoted returns text as a JSON string, with only the required escapes.
 func quoted(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {

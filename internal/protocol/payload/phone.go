@@ -45,9 +45,9 @@ func isValidE164(phone, country string) bool {
 	return false
 }
 
-// isValid reports whether a number is valid in a country with its calling code. It first tries the given
-// country or, if that has another calling code, the main country of the number's calling code. On its own, the
-// library tries all of them in turn, and the one that it finds again.
+// isValid reports whether a number is valid in a country with its calling code. It first tries the given country or, if
+// that has another calling code, the main country of the number's calling code. In most cases, this is enough.
+// Otherwise, the library tries all countries with this calling code.
 func isValid(number *phonenumbers.PhoneNumber, country string) bool {
 	code := int(number.GetCountryCode())
 	if phonenumbers.GetCountryCodeForRegion(country) != code {
@@ -78,8 +78,8 @@ func PhoneDigits(phone string) string {
 	}, phone)
 }
 
-// LooksLikePhone reports whether a text consists of 7 to 15 digits, a number of digits that a phone number has,
-// and the characters between which people write them.
+// LooksLikePhone reports whether a text consists of 7 to 15 digits, like a phone number, and of characters that people
+// write between the digits.
 func LooksLikePhone(text string) bool {
 	n := len(PhoneDigits(text))
 	return n >= 7 && n <= 15 && strings.TrimFunc(visiblePhone(text), func(r rune) bool {

@@ -318,7 +318,7 @@ func ParseLead(text string) (lead uuid.UUID, err error) {
 	return id.Parse(id.Lead, text)
 }
 
-// isAroundID reports whether spreadsheets and web pages add the character around a copied ID.
+// isAroundID reports whether a character is one that spreadsheets and web pages add around a copied ID.
 func isAroundID(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Quotation_Mark)
 }
