@@ -35,7 +35,7 @@ type AccountChange struct {
 	MakeDefault bool
 }
 
-// Check returns the values that are not valid as an error.
+// Check returns an error that lists the values that are not valid, or nil.
 func (c AccountChange) Check() error {
 	var status *apperr.Error
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {

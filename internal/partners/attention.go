@@ -33,9 +33,9 @@ type RejectedPartner struct {
 	PostFigures
 }
 
-// MostRejected returns approved partners that had at least minRejected posts rejected in the last 24 hours, and more
-// than 5% of their posts, the most rejected posts first. It returns at most maxRejecting of them, and the number of the
-// others.
+// MostRejected returns approved partners with many rejected posts in the last 24 hours: at least minRejected, and more
+// than 5% of the partner's posts. Partners with the most rejected posts come first. It returns at most maxRejecting
+// partners, and the number of the others.
 func (s *Service) MostRejected(ctx context.Context, sc scope.Scope) (most []RejectedPartner, others int64, err error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, f.posts, f.rejected_posts, f.rejected_before, count(*) OVER ()
 		FROM partners p JOIN partner_figures f ON f.partner_id = p.id

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A partner is listed if it is approved, more than 5% of its posts were rejected, and these are not just a few.
+// A partner is listed if it is approved, if more than 5% of its posts were rejected, and if at least a certain number
+// were rejected.
 func TestMostRejected(t *testing.T) {
 	t.Parallel()
 	n := testkit.NewPlatform(t)

@@ -79,7 +79,7 @@ func TestDiagnoseSignature(t *testing.T) {
 	}
 }
 
-// Pasting changes line breaks, so there are several bodies. The audit log contains one event for all.
+// Pasting changes line breaks, so there are several bodies. The audit log contains one event for all of them.
 func TestDiagnoseSignatureFindsTheSignedBody(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)

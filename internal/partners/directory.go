@@ -98,8 +98,8 @@ func (p *Price) none() bool {
 	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
 
-// recognizeEnded is how long a secret that has expired or was revoked is still recognised, so that staff
-// see that a partner uses it (decision 65).
+// recognizeEnded is how long a secret that has expired or was revoked is still recognised, so that staff can see that a
+// partner still uses it (decision 65).
 const recognizeEnded = 30 * 24 * time.Hour
 
 // Secret is a decrypted signing secret.

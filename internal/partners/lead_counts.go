@@ -32,11 +32,10 @@ var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet"
 // whole tables or lock all partitions of the ledger.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// uncounted begins an SQL statement with two subqueries. The first selects the ledger entries that are
-// not in daily_lead_counts yet. The second counts each partner's accruals among these entries for the
-// UTC day that begins at $1. Entries before $3 are left out, because daily_lead_counts no longer
-// contains their days. The rest of the statement must itself read daily_lead_counts, so that entries and
-// counts come from the same point in time.
+// uncounted is the beginning of an SQL statement with two subqueries. The first selects the ledger entries that are not
+// in daily_lead_counts yet. The second counts each partner's accruals among these entries for the UTC day that begins
+// at $1. Entries before $3 are left out, because daily_lead_counts no longer contains their days. The rest of the
+// statement must itself read daily_lead_counts, so that entries and counts come from the same point in time.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries

@@ -89,7 +89,7 @@ func (s *Service) Link(
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
-// Linked is a partner whose documentation page was requested with its link, and what the page shows.
+// Linked contains a partner whose documentation page was requested with its link, and the data that the page shows.
 type Linked struct {
 	Partner    models.Partner
 	Accounts   []models.Account // the default account first

@@ -88,8 +88,8 @@ func TestLinks(t *testing.T) {
 	o.leadsTo(t, "other partner's link after revoking", others, &other)
 }
 
-// ByLink returns the partner's own agreement, the leads that count towards its cap, and its secrets that have
-// an expiry, but nothing of other partners.
+// ByLink returns the partner's own agreement, the leads that count towards its cap, and its secrets that have an
+// expiry, but no data of other partners.
 func TestByLinkReturnsTheAgreement(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)

@@ -41,7 +41,7 @@ type Row struct {
 	LastTraffic time.Time // rounded down to the minute; zero if there was none
 }
 
-// PostFigures contains how many posts of a partner were rejected, without those of sandbox accounts.
+// PostFigures contains the numbers of a partner's posts and rejected posts. It leaves out posts of sandbox accounts.
 type PostFigures struct {
 	Posts, Rejected int64 // in the last 24 hours
 	RejectedBefore  int64 // in the 7 days before these 24 hours

@@ -43,7 +43,7 @@ func adjustments(db *gorm.DB, sc scope.Scope) *gorm.DB {
 	return q
 }
 
-// Adjustment returns an adjustment with its reason, also if the reason is in the ledger. If the adjustment is not in
+// Adjustment returns an adjustment with its reason, even if the reason is in the ledger. If the adjustment is not in
 // the scope, the error is errNoAdjustment.
 func (s *Service) Adjustment(ctx context.Context, sc scope.Scope, adjustment uuid.UUID) (Adjustment, error) {
 	db := s.db.Gorm.WithContext(ctx)
@@ -65,8 +65,8 @@ func findAdjustment(db *gorm.DB, sc scope.Scope, adjustment uuid.UUID) (a Adjust
 	return a, q.Error
 }
 
-// CheckApproveAdjustment returns nil if by can approve an adjustment. Otherwise it returns an error that states why
-// not. It does not check permissions.
+// CheckApproveAdjustment returns nil if the given actor can approve an adjustment. Otherwise it returns an error that
+// states why not. It does not check permissions.
 func CheckApproveAdjustment(a models.Adjustment, by audit.Actor) error {
 	switch {
 	case a.State != models.AdjustmentOpen:

@@ -25,7 +25,8 @@ func (p Policy) ApprovalLimit(c money.Currency) int64 {
 	return DefaultApprovalLimit
 }
 
-// These queries return what a user has used of the limits on a day, by currency. Amounts of both signs add up.
+// These queries return how much of the limits a user has used on a day, by currency. Negative amounts count like
+// positive ones.
 const (
 	adjustedTodaySQL = `SELECT currency, sum(abs(amount_minor))::bigint AS used FROM adjustments
 		WHERE requester_id = @user AND requested_at >= @day AND state <> 'rejected' GROUP BY currency`
@@ -49,7 +50,7 @@ func (s *Service) usedToday(db *gorm.DB, sql string) (map[string]int64, error) {
 }
 
 // lockApprovalLimit locks the user's limits until the transaction ends. Otherwise, two changes at the same time could
-// exceed a limit together. It is called before leads are locked.
+// exceed a limit together. Call it before locking leads.
 func (s *Service) lockApprovalLimit(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('approval limits'), hashtext(?))`, s.by.Staff.String()).Error
 }

@@ -39,8 +39,8 @@ func (tr *paidLedger) correction(minor int64) payouts.NewAdjustment {
 	}
 }
 
-// A user's adjustments of a UTC day count towards the limit together, whatever their sign, but not those that were
-// rejected, of another day, by another user or in another currency.
+// All adjustments that a user makes on a UTC day count towards the limit together, whatever their sign. Adjustments
+// that were rejected, made on another day or by another user, or are in another currency do not count.
 func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -119,7 +119,7 @@ func TestAdjustmentsAboveLimitNeedApproval(t *testing.T) {
 	}
 }
 
-// Two users approve an adjustment at the same time. One of them adds it to the ledger.
+// If two users approve an adjustment at the same time, it is added to the ledger once.
 func TestAdjustmentIsApprovedOnce(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -170,7 +170,7 @@ func TestConcurrentAdjustmentsKeepToTheLimit(t *testing.T) {
 	}
 }
 
-// Users can accept the returns that they requested up to the limit, also if they accept several at the same time.
+// Users can accept the returns that they requested only up to the limit, even if they accept several at the same time.
 func TestOwnReturnsAboveLimitNeedAnotherUser(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)

@@ -95,7 +95,7 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// setLeadTexts sets the texts of the leads of entries.
+// setLeadTexts sets the texts of each entry's lead.
 func setLeadTexts(ctx context.Context, q postgres.Querier, entries []Entry) error {
 	var ids []uuid.UUID
 	for _, e := range entries {

@@ -21,7 +21,7 @@ const (
 	OpenReturns      ExceptionKind = "open_returns"      // not decided yet
 	OpenAdjustments  ExceptionKind = "open_adjustments"  // not approved yet
 	OwingAccounts    ExceptionKind = "owing_accounts"    // the run pays another account of the same partner
-	SuspendedPartner ExceptionKind = "suspended_partner" // the run pays it
+	SuspendedPartner ExceptionKind = "suspended_partner" // the run pays a suspended partner
 	NoLegalName      ExceptionKind = "no_legal_name"     // the run pays the partner under its display name
 )
 
@@ -64,8 +64,8 @@ SELECT f.kind, f.partner_id, p.slug AS partner, p.name AS partner_name, f.number
 FROM found f JOIN partners p ON p.id = f.partner_id
 ORDER BY f.position, abs(f.amount) DESC, p.slug`
 
-// Exceptions returns the exceptions of a prepared run, those with the largest amounts of each kind first.
-// A run covers all partners, so sc must include all partners.
+// Exceptions returns the exceptions of a prepared run by kind. Within a kind, those with the largest amounts come
+// first. A run covers all partners, so sc must include all partners.
 func (s *Service) Exceptions(ctx context.Context, sc scope.Scope, r models.PayoutRun) (all []Exception, err error) {
 	if !sc.All() {
 		return nil, errNoRun

@@ -57,9 +57,9 @@ func (d *ledgerModel) partners() []testkit.Partner {
 	return []testkit.Partner{d.Required, d.ReportOnly, d.Off}
 }
 
-// TestMoneyAddsUp runs random deliveries, retries, expired posts, returns, adjustments, payout runs
-// and node restarts. After each one it checks that earnings, returns and adjustments equal payments
-// and balances exactly, and that earnings equal the payouts that partners received in answers.
+// TestMoneyAddsUp runs random deliveries, retries, expired posts, returns, adjustments, payout runs and node restarts.
+// After each action, it checks that earnings, returns and adjustments exactly equal payments and balances, and that
+// earnings equal the payouts in the responses to partners.
 func TestMoneyAddsUp(t *testing.T) {
 	t.Parallel()
 	if err := flag.Set("rapid.checks", "12"); err != nil { // about thirty steps each

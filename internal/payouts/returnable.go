@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
-// Returnable describes which of some leads can still be returned.
+// Returnable counts which of a list of leads can still be returned.
 type Returnable struct {
 	Leads int        // that can still be returned
 	Until *time.Time // the last deadline for them; nil if there are none

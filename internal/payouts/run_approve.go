@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// CheckApprove returns nil if by can approve the run r. Otherwise it returns an error that states why not.
+// CheckApprove returns nil if the given actor can approve the run r. Otherwise it returns an error that states why not.
 // It does not check permissions.
 func CheckApprove(r models.PayoutRun, by audit.Actor) error {
 	switch {

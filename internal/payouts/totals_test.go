@@ -17,9 +17,9 @@ import (
 	"github.com/pingpost/pingpost/internal/reporting"
 )
 
-// Transactions add entries, and some are rolled back, while two nodes count them, add them to the
-// totals and read balances. Balances must include all entries that were committed before, and none
-// whose commit began later.
+// Transactions add entries, and some are rolled back, while two nodes count them, add them to the totals and read
+// balances. A balance must include all entries that were committed before it was read, and none whose commit began
+// later.
 func TestBalancesAreExactDuringRollup(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)

@@ -101,7 +101,7 @@ func (s *Service) LastReplay(ctx context.Context, card uuid.UUID) (r Replay, fou
 	}
 	job, found, err := s.queue.Latest(ctx, card)
 	if !found {
-		job.State = models.JobFailed // so long ago that the job has been deleted
+		job.State = models.JobFailed // the replay is so old that its job has been deleted
 	}
 	r.State, r.Done, r.Failure = job.State, int(job.Done), job.Failure
 	return r, true, err

@@ -167,10 +167,11 @@ func (l ReplayLine) Changed() bool { return l.Pings.changed() || l.Leads.changed
 
 func (f ReplayTotals) changed() bool { return f.Then != f.Now || f.ThenMinor != f.NowMinor }
 
-// change returns by how much the total changes with the draft, without its sign.
+// change returns the absolute difference between the recorded total and the total with the draft.
 func (f ReplayTotals) change() int64 { return max(f.NowMinor-f.ThenMinor, f.ThenMinor-f.NowMinor) }
 
-// sorted returns the lines with the largest changes in payouts and then in prices first.
+// sorted returns the lines, ordered by their change in payouts and then by their change in prices. The largest changes
+// come first.
 func sorted(of map[lineKey]*ReplayLine) []ReplayLine {
 	list := make([]ReplayLine, 0, len(of))
 	for _, line := range of {

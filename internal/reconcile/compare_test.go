@@ -69,7 +69,8 @@ func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 	}
 }
 
-// A file can contain the partner's references instead of leadIds, also as they are in exports.
+// A file can contain the partner's references instead of leadIds, including references in the form that exports
+// contain.
 func TestReferencesInsteadOfLeadIDs(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

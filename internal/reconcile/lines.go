@@ -109,7 +109,7 @@ func readPage(ctx context.Context, from postgres.Querier, sc scope.Scope, q Line
 	return all, postgres.Translate(err)
 }
 
-// setLeadTexts sets the texts of the leads of lines. It omits leads that do not belong to the file's partner.
+// setLeadTexts sets the texts of each line's lead. It omits leads that do not belong to the file's partner.
 func setLeadTexts(ctx context.Context, from postgres.Querier, lines []Line) error {
 	var ids []uuid.UUID
 	for _, l := range lines {

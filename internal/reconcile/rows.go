@@ -28,7 +28,7 @@ type reader struct {
 	*table
 	Mapping
 	lead, amount, currency int // column indexes; currency is -1 if there is no currency column
-	entry                  int // of the number of the ledger entry; -1 if the file is not an export of the ledger
+	entry                  int // column with the ledger entry's number; -1 if the file is not an export of the ledger
 }
 
 // ledgerColumns are columns of the ledger's CSV export. In a file that has all of them, rows without a lead

@@ -24,8 +24,8 @@ import (
 // transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text, reference text) ON COMMIT DROP`
 
-// findReferencesSQL sets the leads of rows with a partner reference, which need not be unique. It looks for
-// leads whose ids are between @first and @end. The references are not stored.
+// findReferencesSQL sets the leads of rows with a partner reference. References need not be unique. It looks for leads
+// whose ids are between @first and @end. The references are not stored.
 const findReferencesSQL = `
 WITH found AS (
 	SELECT partner_reference AS reference, min(id::text)::uuid AS lead_id, count(*) AS leads FROM leads
@@ -39,16 +39,17 @@ WITH found AS (
 UPDATE list SET lead_id = r.lead_id, problem = r.problem, minor = CASE r.problem WHEN '' THEN minor END, currency = CASE r.problem WHEN '' THEN currency END
 FROM resolved r WHERE r.line = list.line`
 
-// referencePeriod is how far outside the compared period the leads of references may have been received.
+// referencePeriod is how long before or after the compared period a lead may have been received if it is to be found by
+// its reference.
 const referencePeriod = 31 * 24 * time.Hour
 
 // compareSQL writes one line for each row of the file, and one for each of the period's leads that is
 // not in the file. It returns the totals. It is a single statement, so that all of it sees the same
 // state of the ledger.
 //
-// If several rows have the same lead, a row with the same amount as an earlier one is a duplicate, and so is
-// a row in another currency than the lead's first row. The amounts of the others are added, such as a payout
-// and its reversal, and the sum is compared in the line of the first row.
+// If several rows have the same lead, a row with the same amount as an earlier one is a duplicate, and so is a row
+// whose currency differs from that of the lead's first row. The amounts of the others are added, such as a payout and
+// its reversal, and the sum is compared in the line of the first row.
 //
 // A lead that is not in the file is "missing" if the file covers it, and "left_out" otherwise. With
 // FullCoverage, the file covers all leads. Otherwise, it covers a lead if it covers both the lead's

@@ -27,9 +27,8 @@ const totalColumns = `count(*), coalesce(sum(amount_minor) FILTER (WHERE kind = 
 const (
 	totalsLock = `SELECT pg_try_advisory_xact_lock(hashtext('ledger totals'))`
 
-	// totalsState reads between which ids addTotals may add entries: above added_to, and up to
-	// counted_to. All entries with ids up to counted_to are committed, so no new entries can appear in
-	// this range.
+	// totalsState reads the range of ids in which addTotals may add entries: above added_to, and up to counted_to. All
+	// entries with ids up to counted_to are committed, so no new entries can appear in this range.
 	totalsState = `SELECT added_to, counted_to FROM ledger_totals_state t, daily_lead_counts_state c`
 
 	totalsFind = `SELECT EXISTS (SELECT FROM ledger_entries WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4)`

@@ -95,7 +95,7 @@ func (r *Reader) Figures(ctx context.Context, sc scope.Scope, within Range) (f F
 }
 
 // Totals returns the numbers of requests in a range for the partners in the scope. It returns nil if requests were not
-// counted when the range began, or the counts of that time are already deleted.
+// counted yet when the range began, or if the counts of that time have already been deleted.
 func (r *Reader) Totals(ctx context.Context, sc scope.Scope, within Range) (*Totals, error) {
 	var counted bool
 	err := r.db.Pool.QueryRow(ctx, `SELECT coalesce(min(minute) <= $1, false) FROM traffic_minutes`, within.From).

@@ -24,7 +24,7 @@ type Request struct {
 	RequestID  uuid.UUID
 	Endpoint   string
 	Account    uuid.UUID `gorm:"column:account_id"` // uuid.Nil if it is not known
-	Secret     uuid.UUID `gorm:"column:secret_id"`  // that signed the post, also if it was no longer valid
+	Secret     uuid.UUID `gorm:"column:secret_id"`  // that signed the post, even if it was no longer valid
 	Lead       uuid.UUID `gorm:"column:lead_id"`    // that the response contained
 	Outcome    string
 	Status     int
@@ -78,12 +78,12 @@ type RequestGroup struct {
 const MaxRequestGroups = 50
 
 // RequestGroups groups the requests in the log, and returns the groups with the newest requests, up to limit groups of
-// each kind of request. Each kind has its own limit, so that requests which anyone can send hide no signed posts. The
-// result complete reports whether these are all groups.
+// each kind of request. Each kind has its own limit, so that requests that anyone can send do not hide signed posts.
+// The result complete reports whether these are all groups.
 func (r *Reader) RequestGroups(
 	ctx context.Context, sc scope.Scope, f RequestFilter, limit int,
 ) (groups []RequestGroup, complete bool, err error) {
-	// The position of an error in a JSON body does not separate groups.
+	// Requests that differ only in the position of the error in their JSON belong to the same group.
 	const equal = `kind, partner_id, endpoint, account_id, secret_id, outcome, status, code, message,
 		split_part(detail, ' ', 1), fields`
 	grouped := f.apply(requests(ctx, r.db, sc)).Group(equal).
@@ -100,7 +100,7 @@ func (r *Reader) RequestGroups(
 const requestColumns = `id, at, partner_id, request_id, endpoint, account_id, secret_id, lead_id, outcome, status, code,
 	message, detail, to_json(fields) AS fields, duration_us`
 
-// requests returns a query for the requests in the scope. Only a scope of all partners includes the requests that
+// requests returns a query for the requests in the scope. Only a scope with all partners includes the requests that
 // belong to no partner.
 func requests(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
 	q := db.Gorm.WithContext(ctx).Table("api_requests")

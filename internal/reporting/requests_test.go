@@ -90,7 +90,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("FindRequest() = %t, %+v, %v, want %t", found, got, err, want)
 		}
 	}
-	// Only a scope of all partners includes the requests that belong to no partner.
+	// Only a scope with all partners includes the requests that belong to no partner.
 	nobodys := f.reject(t, uuid.Nil, now, "signature")
 	for sc, want := range map[*scope.Scope]bool{new(scope.Scope{}): false, new(scope.Partners(f.mine)): false, new(scope.System): true} {
 		if got, found, err := reporting.NewReader(f.DB).FindRequest(t.Context(), *sc, nobodys); err != nil || found != want {
@@ -129,8 +129,8 @@ func TestRequestGroups(t *testing.T) {
 	}
 }
 
-// Requests that anyone can send do not push a signed post out of the groups, and errors at different
-// positions of a body are one group.
+// Requests that anyone can send do not push a signed post out of the groups, and errors at different positions in a
+// body are one group.
 func TestRequestGroupsOfEachKind(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)

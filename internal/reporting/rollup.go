@@ -184,15 +184,15 @@ func addLatest(ctx context.Context, tx pgx.Tx, from, until, now time.Time) error
 		show)
 }
 
-// figureStarts returns the first arguments of the statements showAll and showTouched: the day before the first day
-// of the figures, and the start of the last 24 hours. These are 24 hours of the clock, like in the overview, and the
-// last one has not ended.
+// figureStarts returns the first arguments of the statements showAll and showTouched: the day before the first day of
+// the figures, and the start of the last 24 hours. These are clock hours, as in the overview, and the last one has not
+// ended.
 func figureStarts(now time.Time) []any {
 	return []any{now.Truncate(day).Add(-figureDays * day), LastSteps(now, time.Hour, 24).From}
 }
 
 // sumPosts sums the posts in a time range by partner and hour. The hour in which the range starts is summed again.
-// Earlier hours than post_hours keeps are skipped.
+// Hours that are too old for post_hours are skipped.
 func sumPosts(from, until, now time.Time) statement {
 	if first := now.Truncate(day).Add(-postDays * day); from.Before(first) {
 		from = first

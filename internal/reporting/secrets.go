@@ -65,7 +65,7 @@ type SignedPosts struct {
 	Live bool // for an account that is not a sandbox
 }
 
-// SignedPosts reports which signed posts of a partner have been accepted, as far as traffic is recorded.
+// SignedPosts reports which signed posts of a partner have been accepted. It considers only recorded traffic.
 func (r *Reader) SignedPosts(ctx context.Context, sc scope.Scope, partner uuid.UUID) (s SignedPosts, err error) {
 	const posts = `SELECT FROM signing_secrets s JOIN traffic_minutes m ON m.secret_id = s.id AND m.` + signed + ` AND ` + accepted
 	rows, err := ofPartner[SignedPosts](ctx, r.db, sc, partner, `SELECT EXISTS (`+posts+` WHERE s.partner_id = $1),

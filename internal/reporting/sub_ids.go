@@ -20,7 +20,8 @@ const (
 	MaxSubIDs = 50
 )
 
-// SubIDFigures are the leads with one subId and currency. Sandbox leads and erased leads are not counted.
+// SubIDFigures contains the figures of the leads with one subId and currency. Sandbox leads and erased leads are not
+// counted.
 type SubIDFigures struct {
 	SubID    string
 	Leads    int64
