@@ -200,10 +200,10 @@ func (r Replacement) Check() (Replacement, error) {
 // Replace overwrites a disclosure text. All leads that use the text then show the new one, and so do
 // later leads with the same original text, because the digest stays.
 //
-// Errors: those of Check, Forbidden if the scope does not include all partners, because their leads can use the
-// text, NotFound if there is no such text, Conflict with the reason changed if
-// the text was replaced since the user read it, Invalid at the field text if it does not differ, Conflict with
-// the reason legal_hold, and Unavailable with the reason hold_keys.
+// Errors: those of Check; Forbidden if the scope does not include all partners, because their leads can use the text;
+// NotFound if there is no such text; Conflict with the reason changed if the text was replaced since the user read it,
+// or with the reason legal_hold; Invalid at the field text if it does not differ; and Unavailable with the reason
+// hold_keys.
 func (s *Service) Replace(ctx context.Context, sc scope.Scope, r Replacement) error {
 	r, err := r.Check()
 	if err != nil {

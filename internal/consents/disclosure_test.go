@@ -143,7 +143,7 @@ func TestDisclosures(t *testing.T) {
 	}
 }
 
-// More leads than a list counts use the text.
+// The text is used by more leads than a list counts.
 func TestDisclosureOfManyLeads(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -298,8 +298,8 @@ func TestReplaceDisclosureOfHeldLead(t *testing.T) {
 	}
 }
 
-// Of several replacements that are made at once, one succeeds. An erasure of the last lead at the same time
-// deletes the text.
+// If several replacements are made at once, one of them succeeds. If the last lead is erased at the same time, the text
+// is deleted.
 func TestConcurrentReplacementsAndErasure(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

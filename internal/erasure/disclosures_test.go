@@ -34,7 +34,7 @@ func (r rig) checkDisclosures(t *testing.T) {
 	}
 }
 
-// Posts use texts that erasures delete at the same time.
+// Posts use texts while erasures are deleting them.
 func TestDisclosuresBesideErasures(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -116,8 +116,8 @@ func TestLastLeadsOfDisclosureAreErasedAtOnce(t *testing.T) {
 	}
 }
 
-// waitFor pauses the first function after a change, starts the second, and lets the first continue when the second
-// waits for it.
+// waitFor pauses the first function after a change, starts the second function, and lets the first one continue when
+// the second one is waiting for it.
 func (r rig) waitFor(t *testing.T, change string, first, second func()) {
 	t.Helper()
 	resume := r.PauseAfter(t, change)

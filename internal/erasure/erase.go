@@ -64,8 +64,8 @@ type Receipt struct {
 	KeepsConsent bool
 }
 
-// MustNotify reports whether a lead's partner must be notified of its erasure, so that the partner erases its own
-// copy. When a retention period has passed, it need not be notified.
+// MustNotify reports whether a lead's partner must be notified of its erasure, so that the partner erases its own copy.
+// When a retention period has passed, the partner need not be notified.
 func MustNotify(reason models.ErasureReason, partner uuid.UUID) bool {
 	return reason != models.EraseForRetention && partner != models.PlatformIDs.Partner
 }

@@ -183,7 +183,7 @@ func TestErasureIsFinishedLater(t *testing.T) {
 	}
 }
 
-// Nodes erase the same and different leads at once, beside a key rotation and reveals.
+// Nodes erase the same and different leads at once, while keys are rotated and fields are revealed.
 func TestConcurrentErasures(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -299,7 +299,7 @@ func TestReplayErasesRestoredTables(t *testing.T) {
 	}
 }
 
-// A receipt in the database that says something else than the journal is detected.
+// A receipt in the database that differs from the journal is detected.
 func TestVerifyComparesReceipts(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -353,7 +353,7 @@ func TestVerifyComparesReceipts(t *testing.T) {
 	}
 }
 
-// If the journal is missing, empty, changed or of another platform, no personal data can be read.
+// If the journal is missing or empty, was changed or belongs to another platform, no personal data can be read.
 func TestUnusableJournalClosesReveals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

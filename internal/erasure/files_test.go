@@ -44,7 +44,7 @@ func TestErasedDataIsNotInFiles(t *testing.T) {
 	})
 }
 
-// inFiles returns those of the texts that the files of the database contain.
+// inFiles returns which of the texts are in the files of the database.
 func (r rig) inFiles(t *testing.T, texts ...string) (found map[string]bool) {
 	t.Helper()
 	folder := testkit.Value[string](t, r.DB,

@@ -51,7 +51,7 @@ func (n NewHold) Check() (NewHold, error) {
 	return n, err
 }
 
-// holdDigests contains the lookup digests of a person. They are only stored while the hold is active.
+// holdDigests contains the lookup digests of a person. They are stored only while the hold is active.
 type holdDigests struct{ email, phone [][]byte }
 
 // PlaceHold places a legal hold. While it is active, the lead cannot be erased.
@@ -204,8 +204,8 @@ func (s *Service) Holds(
 	return page, newer, older, nil
 }
 
-// holdingSQL selects the legal holds that were placed on a lead, and the active ones on its person. A
-// released hold contains no digests.
+// holdingSQL selects the legal holds that were placed on a lead, and the active ones on the person whom the lead is
+// about. A released hold contains no digests.
 const holdingSQL = `SELECT h.id, h.lead_id, h.partner_id, h.person, h.reason, h.placed_at, h.placed_by, h.placed_by_id, h.released_at, h.released_by, h.released_by_id
 	FROM legal_holds h JOIN leads l ON l.id = ?
 	WHERE (h.lead_id = l.id OR l.email_digest = ANY (h.email_digests) OR l.phone_digest = ANY (h.phone_digests))`
@@ -217,7 +217,7 @@ func (s *Service) HoldsOf(ctx context.Context, lead uuid.UUID) (all []models.Leg
 	return all, postgres.Translate(err)
 }
 
-// HoldHistory also returns the released legal holds that were placed on the lead itself.
+// HoldHistory is like HoldsOf, but also returns the released legal holds that were placed on the lead itself.
 func (s *Service) HoldHistory(ctx context.Context, lead uuid.UUID) (all []models.LegalHold, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(holdingSQL+` ORDER BY h.id`, lead).Scan(&all).Error
 	return all, postgres.Translate(err)
@@ -233,7 +233,7 @@ type LeadHold struct {
 	PlacedBy      string
 }
 
-// HoldsOver returns the active legal holds that apply to leads, by lead and then the oldest at the start.
+// HoldsOver returns the active legal holds that apply to leads, ordered by lead, and oldest first for each lead.
 func (s *Service) HoldsOver(ctx context.Context, ids []uuid.UUID) (all []LeadHold, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT l.id AS lead, l.partner_id AS partner, h.id AS hold, h.person, h.reason, h.placed_at, h.placed_by
 		FROM leads l JOIN legal_holds h ON h.lead_id = l.id OR l.email_digest = ANY (h.email_digests)

@@ -145,7 +145,7 @@ func TestPlaceHoldRejects(t *testing.T) {
 	}
 }
 
-// A hold and an erasure at the same time exclude each other.
+// If a hold and an erasure are requested at the same time, only one of them succeeds.
 func TestConcurrentHoldAndErasure(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

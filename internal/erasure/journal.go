@@ -40,7 +40,7 @@ var (
 		"Some leads in the erasure journal have not been erased from this database. Part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
 
-// inFile returns a copy of an error that names the file or object with an entry of the journal.
+// inFile returns a copy of an error. The copy names the file or object that contains an entry of the journal.
 func inFile(e *apperr.Error, sequence int64, cause error) error {
 	named := *e
 	named.Message += " File: " + journal.Name(sequence) + "."
@@ -159,7 +159,7 @@ func (s *Service) checkFirstKey(ctx context.Context, first ed25519.PublicKey) er
 			return nil
 		}
 		return inFile(errJournalKey, 1,
-			errors.New("the journal begins with another key than privacy.erasure_journal_fingerprint"))
+			errors.New("the journal does not begin with the key of privacy.erasure_journal_fingerprint"))
 	}
 	var e models.ErasureEntry
 	if err := s.db.Gorm.WithContext(ctx).Select("key").Where("sequence = 1").Limit(1).Find(&e).Error; err != nil {
@@ -379,8 +379,8 @@ func leadsOfEntry(tx *gorm.DB, sequence int64) (ids []uuid.UUID, err error) {
 	return ids, err
 }
 
-// LockLeads locks leads, whose ids are in ascending order. docs/explanation/reliability.md describes which
-// locks a transaction takes before and after those on leads. Posts do not wait for these locks.
+// LockLeads locks leads. Their ids must be in ascending order. docs/explanation/reliability.md describes which locks a
+// transaction takes before and after those on leads. Posts do not wait for these locks.
 func LockLeads(tx *gorm.DB, ids []uuid.UUID) error {
 	for batch := range slices.Chunk(ids, LeadsPerEntry) {
 		err := tx.Exec(`SELECT FROM leads WHERE id IN ? AND id BETWEEN ? AND ? ORDER BY id FOR NO KEY UPDATE`, batch, batch[0], batch[len(batch)-1]).Error

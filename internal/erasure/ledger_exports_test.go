@@ -92,8 +92,8 @@ func TestErasureKeepsUnrelatedLedgerExports(t *testing.T) {
 	}
 }
 
-// prepareExports runs jobs until the test ends. The returned function requests an export of the whole ledger, and
-// returns a function that waits for the file, and returns its text, or "" if the file was deleted afterwards.
+// prepareExports runs jobs until the test ends. The returned function requests an export of the whole ledger. It
+// returns a function that waits for the file and returns its text, or "" if the file was deleted afterwards.
 func (r rig) prepareExports(t *testing.T) (request func() (await func() string)) {
 	t.Helper()
 	log, _ := testkit.NewLog()

@@ -11,7 +11,7 @@ import (
 const (
 	// readableFor is how long CheckReadable returns the same result.
 	readableFor = 5 * time.Second
-	// readableTimeout limits a check, which is longer than the calls of the journal may take.
+	// readableTimeout limits the duration of a check. It is longer than the calls to the journal may take.
 	readableTimeout = 15 * time.Second
 )
 

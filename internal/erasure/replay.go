@@ -112,9 +112,9 @@ type Replayed struct {
 	Held    int `json:"held"`    // leads under a legal hold among them
 }
 
-// Replay erases the leads in a plan of PlanReplay. This is necessary after an older backup of the
-// database, or of some of its tables, has been restored. It can be interrupted and called again with a new
-// plan. Unless eraseHeld is set, leads under a legal hold are not erased.
+// Replay erases the leads in a plan that PlanReplay has returned. This is necessary after an older backup of the
+// database, or of some of its tables, has been restored. It can be interrupted and called again with a new plan. Unless
+// eraseHeld is set, leads under a legal hold are not erased.
 //
 // Errors: Conflict with the reason legal_hold, and those of Finish and PlanReplay.
 func (s *Service) Replay(ctx context.Context, plan []ReplayEntry, eraseHeld bool) (done Replayed, err error) {

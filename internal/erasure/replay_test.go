@@ -32,8 +32,8 @@ func (r rig) node(t *testing.T, d *testkit.Database, s leadkit.Settings, keys ..
 	return leadkit.NewServices(d.DB, r.Wrappers, testkit.PlatformKeys(t, keys...), r.Journal, r.Time, s).By(r.User)
 }
 
-// A user who can write to the journal, but has neither the database nor a platform key, can close personal data,
-// but cannot erase anything. The error names the file.
+// A user who can write to the journal, but has neither the database nor a platform key, can make personal data
+// unreadable for staff, but cannot erase anything. The error names the file.
 func TestForgedEntriesEraseNothing(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -92,8 +92,8 @@ func TestForgedEntriesEraseNothing(t *testing.T) {
 	}
 }
 
-// The entries after a backup are replayed if their keys were changed twice since. The restored database does not
-// know these keys.
+// The entries after a backup are replayed even if the journal's key was changed twice since the backup. The restored
+// database does not know these keys.
 func TestReplayFollowsChangesOfKey(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -290,7 +290,7 @@ func TestReplayAsksAboutLegalHolds(t *testing.T) {
 }
 
 // If a legal hold may have unknown leads, because a platform key was replaced, the user is asked about all leads.
-// Otherwise the hold could keep personal data closed for ever.
+// Otherwise the hold could permanently prevent staff from reading personal data.
 func TestReplayAsksAboutUnknownHolds(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -335,8 +335,8 @@ func (c *countingJournal) delay() (release func()) {
 	return func() { c.slow.Store(nil); close(wait) }
 }
 
-// Many pages at once cost one check of the journal, which is repeated after a few seconds. If it fails, data is
-// closed, but only for these seconds.
+// If many pages are requested at once, the journal is checked only once. The check is repeated after a few seconds. If
+// a check fails, data cannot be read until the next check.
 func TestCheckReadable(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

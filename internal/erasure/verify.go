@@ -119,7 +119,7 @@ func (s *Service) Verify(ctx context.Context) (v Verified, err error) {
 	return v, nil
 }
 
-// compareReceipts checks that the receipts of an entry's leads say the same as the entry.
+// compareReceipts checks that the receipts of an entry's leads match the entry.
 func (s *Service) compareReceipts(ctx context.Context, entry journal.Entry) error {
 	ids, err := parseLeads(entry)
 	if err != nil {

@@ -124,7 +124,7 @@ func consent(l leads.Details) pack.Consent {
 	}
 }
 
-// detailed reports whether a consent contains what is erased with a lead.
+// detailed reports whether a consent contains any details that are erased with a lead.
 func detailed(c pack.Consent) bool {
 	return c.DisclosureText != nil || c.RecipientHash != nil || c.CertificateURL != nil || c.ThirdPartyLeadID != nil
 }

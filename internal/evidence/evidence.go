@@ -49,7 +49,7 @@ func NewService(d Deps) *Service { return &Service{d, audit.Service} }
 // By returns a Service that acts on behalf of the given actor.
 func (s *Service) By(actor audit.Actor) *Service { return &Service{s.Deps, actor} }
 
-// Request selects the lead of a pack, and what the pack contains.
+// Request selects the lead of a pack, and determines what the pack contains.
 type Request struct {
 	Lead    uuid.UUID
 	Return  uuid.UUID // the disputed return, or uuid.Nil
@@ -103,8 +103,7 @@ func (s *Service) Create(ctx context.Context, sc scope.Scope, r Request) ([]byte
 	return content, s.record(ctx, d.Erasure, lead.Lead, d.CreatedAt, after)
 }
 
-// record adds the audit event, unless there is a later erasure of the lead than the given one, which can be
-// nil.
+// record adds the audit event, unless the lead was erased after the given erasure, which can be nil.
 func (s *Service) record(
 	ctx context.Context, known *pack.Erasure, lead models.Lead, at time.Time, after map[string]any,
 ) error {

@@ -270,8 +270,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Without permission to see payouts, neither an amount nor a ledger entry is in the pack, not even in an audit
-// event.
+// Without permission to see payouts, the pack contains no amounts and no ledger entries, not even in audit events.
 func TestCreateWithoutAmounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -634,7 +633,7 @@ func TestReseal(t *testing.T) {
 	r.document(t, evidence.Request{Lead: lead})
 }
 
-// A pack lists every export that contained the lead: for a privacy request, its download, and earlier packs.
+// A pack lists every export that contained the lead: exports for privacy requests, their downloads, and earlier packs.
 func TestCreateListsExports(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -143,8 +143,8 @@ var (
 		"The note was not redacted. It is about a lead under a legal hold. Release the legal hold first.")
 )
 
-// Notes returns a page of the notes, newest first. The keys of the page are IDs of notes. If the note no longer
-// exists, it is the first page.
+// Notes returns a page of the notes, newest first. The keys of the page are IDs of notes. If the note with the key no
+// longer exists, Notes returns the first page.
 func (s *Service) Notes(
 	ctx context.Context, sc scope.Scope, p postgres.Page[string],
 ) (page []Note, newer, older bool, err error) {

@@ -42,8 +42,8 @@ func (r rig) addResolution(t *testing.T, note string) string {
 		`SELECT id FROM reconciliation_resolutions WHERE reconciliation_id = $1`, reconciliation))
 }
 
-// TestRedactNote checks that the text of a note is gone, from the decision about a return and from prepared exports
-// too, and that the ledger does not change.
+// TestRedactNote checks that the text of a note is removed, also from the decision about a return and from prepared
+// exports, and that the ledger does not change.
 func TestRedactNote(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -177,7 +177,7 @@ func TestFindNotesIsLimitedAndRecorded(t *testing.T) {
 		t.Errorf("got %d audit events about rejections, want 1", n)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM audit_events WHERE action = 'notes.find' AND after->>'found' <> '1'`); n != 0 {
-		t.Errorf("%d audit events have another number of notes", n)
+		t.Errorf("%d audit events have a different number of notes", n)
 	}
 	if found := leadkit.RowsWith(t, r.DB, "canary"); !slices.Equal(found, []string{"ledger_notes: 1"}) {
 		t.Errorf("the text is in %v", found)

@@ -30,15 +30,14 @@ func (s *Service) checkFulfil(r models.PrivacyRequest, kind models.PrivacyReques
 	return s.checkSecondUser(r)
 }
 
-// Erase erases the leads of a request. It does not erase leads under a legal hold, so the request
-// stays open until they are released and erased. It also stays open until staff have recorded, for each partner of an
+// Erase erases the leads of a request. It does not erase leads under a legal hold, so the request stays open until the
+// holds are released and these leads are erased. It also stays open until staff have recorded, for each partner of an
 // erased lead, that it was notified or why not. If there are many leads, it returns before all are erased, and the
 // nodes finish the erasure.
 //
-// Errors: NotFound, Conflict if the request is closed, if the consumer's identity was not checked, if no
-// leads were found, with the reason legal_hold if all remaining leads are under a hold, or already_erased if all
-// were erased for another reason, Forbidden if another user must do it, and those of
-// erasure.Service.Erase.
+// Errors: NotFound; Conflict if the request is closed, if the consumer's identity was not checked, if no leads were
+// found, if all remaining leads are under a hold (reason legal_hold), or if all were erased for another reason (reason
+// already_erased); Forbidden if another user must do it; and those of erasure.Service.Erase.
 func (s *Service) Erase(ctx context.Context, request uuid.UUID) error {
 	if err := s.erasures.RequireJournal(); err != nil {
 		return err
@@ -122,9 +121,9 @@ func (s *Service) addErasures(tx *gorm.DB, r models.PrivacyRequest, ids []uuid.U
 	return edit, markErased(tx, r.ID, append(left, elsewhere...), edit.columns)
 }
 
-// markErased records that leads of a request were erased. It sets a column of the request, because their partners must
-// be notified, even if they were notified of other leads of the request, which were erased before a legal hold was
-// released.
+// markErased records that leads of a request were erased, and adds notices_due to the columns to set in the request. It
+// deletes earlier notices of the partners of these leads, because these partners must be notified again. The earlier
+// notices were about other leads of the request, which were erased before a legal hold was released.
 func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID, columns map[string]any) error {
 	for batch := range slices.Chunk(ids, erasure.LeadsPerEntry) {
 		err := tx.Model(&models.PrivacyRequestLead{}).Where("request_id = ? AND lead_id IN ?", request, batch).
@@ -143,7 +142,8 @@ func markErased(tx *gorm.DB, request uuid.UUID, ids []uuid.UUID, columns map[str
 }
 
 // erasedElsewhere returns the leads of a request that were erased in another way after it was received. It leaves out
-// those whose retention period had passed, and those of another request, which lists their partners.
+// those whose retention period had passed, and those that another request erased, because that request lists their
+// partners.
 func erasedElsewhere(tx *gorm.DB, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
 	err = tx.Raw(`SELECT lead_id FROM privacy_request_leads l WHERE request_id = @request
 		AND lead_id IN (SELECT lead_id FROM erasures JOIN erasure_entries USING (sequence) WHERE lead_id = l.lead_id
@@ -153,7 +153,7 @@ func erasedElsewhere(tx *gorm.DB, r models.PrivacyRequest) (ids []uuid.UUID, err
 	return ids, err
 }
 
-// finishWithin is how long a user waits until an erasure is finished in the background.
+// finishWithin is how long a user waits for an erasure before it is finished in the background.
 const finishWithin = 5 * time.Second
 
 // leadsOf returns the ids of a request's leads in ascending order.

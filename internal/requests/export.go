@@ -121,14 +121,14 @@ type Exported struct {
 	Passphrase string // of this file
 }
 
-// Export writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one,
-// and returns its passphrase, which is not stored. The file is stored for ExportRetention. Each contact record in it
-// counts towards the user's daily reveal limit. If the export exceeds the limit, the user must be another one
-// than the user who checked the consumer's identity. The request is closed by RecordDownload.
+// Export writes all personal data of a request's leads to a ZIP archive, which replaces an earlier one, and returns its
+// passphrase, which is not stored. The file is stored for ExportRetention. Each contact record in it counts towards the
+// user's daily reveal limit. If the export exceeds the limit, the user must not be the one who checked the consumer's
+// identity. The request is closed by RecordDownload.
 //
-// Errors: NotFound, Conflict if the consumer asked for something else, if the request was closed in another way,
-// if the consumer's identity was not checked or if no leads were found, Forbidden if another user must do it,
-// Unavailable if the keys cannot be used or are missing, and those of erasure.Service.CheckJournal.
+// Errors: NotFound; Conflict if the consumer asked for something else, if the request was closed in another way, if the
+// consumer's identity was not checked, or if no leads were found; Forbidden if another user must do it; Unavailable if
+// the keys cannot be used or are missing; and those of erasure.Service.CheckJournal.
 func (s *Service) Export(ctx context.Context, request uuid.UUID) (e Exported, err error) {
 	if err := s.erasures.CheckJournal(ctx); err != nil {
 		return e, err
@@ -171,8 +171,8 @@ var errManyContacts = apperr.New(apperr.Forbidden, "second_user",
 	"This export decrypts more contact records than you may still view today (setting privacy.reveals_per_day). Ask another user to export the data, or to record the identity check again.")
 
 // recordExport writes the export to the audit log, before anything is decrypted, and returns the ids of the leads in
-// ascending order. Each contact record that the export decrypts counts as a reveal. An earlier export is deleted
-// now, so that the new one is not lost if that fails.
+// ascending order. Each contact record that the export decrypts counts as a reveal. It also deletes an earlier export,
+// so that the new one is not lost if the deletion fails.
 func (s *Service) recordExport(ctx context.Context, r models.PrivacyRequest) (ids []uuid.UUID, err error) {
 	const action = "privacy_request.export"
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -486,8 +486,8 @@ func (s *Service) NamesRecipients() bool { return s.settings.NamesRecipients }
 // partnerName is the name of a partner in an export. Consumers do not know the platform's own names.
 const partnerName = `coalesce(nullif(p.legal_name, ''), p.name)`
 
-// eachLead reads and decrypts the data of leads, whose ids are in ascending order, the newest at the start.
-// After an error, it sets failed and ends.
+// eachLead reads and decrypts the data of leads, newest first. The ids must be in ascending order. After an error, it
+// sets failed and ends.
 func (s *Service) eachLead(ctx context.Context, ids []uuid.UUID, failed *error) iter.Seq[leadData] {
 	return func(yield func(leadData) bool) {
 		for rest := ids; len(rest) > 0; {
@@ -523,7 +523,7 @@ const leadDataSQL = `SELECT l.id, l.received_at, ` + partnerName + `, l.industry
 			FROM erasures JOIN erasure_entries n USING (sequence) WHERE lead_id = l.id ORDER BY sequence DESC LIMIT 1) e ON true
 	WHERE l.id = ANY ($1) AND l.id BETWEEN $2 AND $3 ORDER BY l.id DESC`
 
-// leadData reads and decrypts the data of leads, whose ids are in descending order.
+// leadData reads and decrypts the data of leads. The ids must be in descending order.
 func (s *Service) leadData(ctx context.Context, ids []uuid.UUID) (all []leadData, err error) {
 	contacts, err := s.leads.Contacts(ctx, scope.System, ids, s.keys)
 	if err != nil {

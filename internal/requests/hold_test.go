@@ -104,7 +104,7 @@ func TestErasureRequestDuringKeyRotation(t *testing.T) {
 	}
 }
 
-// A hold that is placed at the same time as leads are erased for a request either is rejected, or its leads are left.
+// If a hold is placed while leads are erased for a request, either the hold is rejected, or its leads are not erased.
 func TestHoldBesideErasureRequest(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

@@ -75,8 +75,8 @@ func ExtendedDeadline(
 	return addMonths(received, 3), true
 }
 
-// addMonths returns the day that is a number of months after another, or the last day of the month if that
-// month is shorter.
+// addMonths returns the day that is the given number of months after a day, or the last day of that month if the month
+// is too short.
 func addMonths(day time.Time, months int) time.Time {
 	due := day.AddDate(0, months, 0)
 	if due.Day() != day.Day() {

@@ -75,8 +75,8 @@ func leadsWithIDs(tx *gorm.DB, ids []uuid.UUID) (all []leads.PersonLead, err err
 	return all, nil
 }
 
-// checkLinked returns an Invalid error unless each named lead shares an email address or a phone number with what
-// was searched for or with another lead of the request. If nothing was searched for, the first lead is the start.
+// checkLinked returns an Invalid error unless each named lead shares an email address or a phone number with what was
+// searched for or with another lead of the request. If nothing was searched for, the first lead is the starting point.
 func checkLinked(searched leads.PersonDigests, found, named []leads.PersonLead) error {
 	linked := map[string]bool{}
 	link := func(digests ...[]byte) {
@@ -181,7 +181,8 @@ type comparedLead struct {
 }
 
 // compareAgain compares the leads of a request again, after leads were added or removed. The digests that were searched
-// for are not stored, but the leads that had them have the number 1. If none were, an added lead is not preferred.
+// for are not stored, but the leads that had them have the number 1. If nothing was searched for, the leads that users
+// added as exceptions are considered last.
 func compareAgain(tx *gorm.DB, r models.PrivacyRequest) error {
 	var all []comparedLead
 	err := tx.Raw(`SELECT `+postgres.Columns[models.PrivacyRequestLead]("r")+`, l.email_digest, l.phone_digest FROM privacy_request_leads r JOIN leads l ON l.id = r.lead_id
@@ -268,9 +269,9 @@ var errLeadsFixed = apperr.New(apperr.Conflict, "leads_fixed",
 var errLeadsChanged = apperr.New(apperr.Conflict, "leads_changed",
 	"The leads of this request have just changed. Reload the page and try again.")
 
-// AddLeads adds leads to an open request that need not share anything with its other leads. The audit log records
-// their ids with the reason, but without the note. The identity check is removed, because it did not cover these
-// leads, and because the user who records it must have seen all leads (see checkSecondUser).
+// AddLeads adds leads to an open request. They need not share anything with its other leads. The audit log records
+// their ids with the reason, but without the note. The identity check is removed, because it did not cover these leads,
+// and because the user who records it must have seen all leads (see checkSecondUser).
 //
 // Errors: Invalid at the field leads, exception or note, NotFound, and Conflict if the request is closed or has
 // erased leads.

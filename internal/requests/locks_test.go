@@ -30,8 +30,8 @@ func (r rig) deadlocks(t *testing.T) int {
 	return testkit.Value[int](t, r.DB, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
 }
 
-// pauseErasure exports the data of an access request, and erases a lead until its export is deleted. The erasure
-// continues when finish is called, which waits for it.
+// pauseErasure exports the data of an access request, and begins to erase a lead. The erasure pauses after it has
+// deleted the export, and continues when finish is called. The function finish waits until the erasure has ended.
 func (r rig) pauseErasure(t *testing.T, lead uuid.UUID) (request uuid.UUID, finish func()) {
 	t.Helper()
 	request = r.Request(t, models.RequestAccess)

@@ -65,7 +65,7 @@ func (r rig) seal(t *testing.T, lead uuid.UUID, n int) {
 	}
 }
 
-// liveHeap calls a function, and returns by how many bytes the live heap was larger while it ran.
+// liveHeap calls a function, and returns the number of bytes by which the live heap grew while the function ran.
 func liveHeap(do func()) int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	read := func() uint64 {

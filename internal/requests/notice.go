@@ -24,8 +24,8 @@ var NoNoticeReasons = choice.List[models.NoNoticeReason]{
 	{Code: models.NoNoticeOther, Label: "for another reason"},
 }
 
-// PartnerNotice is a partner whose leads were erased for a request or after it was received, and when the
-// partner was notified. If Reason is not "", the partner was not notified, for this reason.
+// PartnerNotice contains a partner whose leads were erased for a request or after it was received, and the time at
+// which the partner was notified. If Reason is not "", the partner was not notified, for this reason.
 type PartnerNotice struct {
 	Partner    uuid.UUID
 	Leads      int
@@ -35,8 +35,8 @@ type PartnerNotice struct {
 	Note       string
 }
 
-// notifiable is the condition that the partner of a request's lead l must be notified of its erasure. The platform's
-// own partner has no copy.
+// notifiable is the SQL condition that a partner must be notified of the erasure of its lead l in a request. The
+// platform's own partner has no copy.
 var notifiable = `(l.erased AND l.partner_id <> '` + models.PlatformIDs.Partner.String() + `')`
 
 // Notices returns the partners of a request's erased leads (see models.PrivacyRequestLead).
@@ -77,8 +77,8 @@ func (n NewNotice) check() (NewNotice, error) {
 // RecordNotice records a notice. The first one for a partner counts. When the notices for all partners are
 // recorded, the request is closed, unless leads under a legal hold are left.
 //
-// Errors: Invalid at the field reason or note, NotFound if no leads of this partner were erased, and Conflict if
-// none of the request were.
+// Errors: Invalid at the field reason or note, NotFound if no leads of this partner were erased, and Conflict if no
+// leads of the request were erased.
 func (s *Service) RecordNotice(ctx context.Context, request uuid.UUID, n NewNotice) error {
 	n, err := n.check()
 	if err != nil {

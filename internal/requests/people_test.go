@@ -174,8 +174,8 @@ func TestHeldLeadIsLeft(t *testing.T) {
 	}
 }
 
-// If all leads were erased before the request was received, it is not recorded as an erasure, and no partner is to
-// be notified.
+// If all leads were erased before the request was received, the request is not recorded as an erasure, and no partner
+// has to be notified.
 func TestRequestForErasedLeads(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -627,7 +627,7 @@ func TestReplacedExportsAreDeleted(t *testing.T) {
 	}
 }
 
-// Of two exports at the same time, only one is kept. The other one fails with an error.
+// If the data is exported twice at the same time, only one export is kept. The other one fails with an error.
 func TestExportsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t).WithRevealsPerDay(100)}

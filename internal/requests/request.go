@@ -166,7 +166,7 @@ func (r Request) HasErased() bool { return r.Own > 0 }
 // partlyErased reports whether some leads were erased, but not the others.
 func (r Request) partlyErased() bool { return r.Own > 0 && r.Left() > 0 }
 
-// AlreadyErased reports whether all leads were erased, or are being erased, for another reason than this request.
+// AlreadyErased reports whether all leads were erased, or are being erased, for a reason other than this request.
 func (r Request) AlreadyErased() bool {
 	return r.Leads > 0 && r.Erased+r.Pending == r.Leads && r.Own == 0
 }
@@ -179,7 +179,7 @@ func (r Request) Overdue(now time.Time) bool {
 	return r.Open() && now.UTC().Truncate(24*time.Hour).After(r.DueOn)
 }
 
-// requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres can read all
+// requestCounts looks up each lead's erasures with a subquery for each table. With a join, Postgres might read all
 // entries for each lead.
 var requestCounts = postgres.Columns[models.PrivacyRequest]("privacy_requests") + `, l.leads, l.partners, l.erased, l.pending, l.own, l.differ, ` + toNotifySQL + ` AS to_notify FROM privacy_requests, LATERAL (
 	SELECT count(*) AS leads, count(DISTINCT r.partner_id) AS partners, count(*) FILTER (WHERE e.done) AS erased, count(*) FILTER (WHERE NOT e.done) AS pending,
@@ -208,8 +208,8 @@ func (s *Service) Request(ctx context.Context, request uuid.UUID) (r Request, er
 	return r, postgres.Translate(q.Error)
 }
 
-// Open returns at most size open requests, those that are due first at the start. If after is not
-// uuid.Nil, the list continues after this request.
+// Open returns at most size open requests, in the order in which they are due. If after is not uuid.Nil, the list
+// continues after this request.
 func (s *Service) Open(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
 	return s.list(ctx, `(outcome IS NULL OR `+noticesOpenSQL+`)`,
 		`(due_on, id) > (SELECT due_on, id FROM privacy_requests WHERE id = ?)`, `due_on, id`, after, size)
@@ -237,8 +237,8 @@ func (s *Service) CountDue(ctx context.Context) (d Due, err error) {
 	return d, postgres.Translate(err)
 }
 
-// Closed returns at most size closed requests, the latest at the start. If after is not uuid.Nil, the
-// list continues after this request.
+// Closed returns at most size closed requests, latest first. If after is not uuid.Nil, the list continues after this
+// request.
 func (s *Service) Closed(ctx context.Context, after uuid.UUID, size int) ([]Request, error) {
 	return s.list(ctx, `outcome IS NOT NULL AND NOT (`+noticesOpenSQL+`)`,
 		`(closed_at, id) < (SELECT closed_at, id FROM privacy_requests WHERE id = ?)`, `closed_at DESC, id DESC`, after, size)

@@ -192,7 +192,7 @@ func TestErasureRequest(t *testing.T) {
 	}
 }
 
-// If the journal cannot be written, nothing is erased, and it is carried out later.
+// If the journal cannot be written, nothing is erased at first, and the erasure is carried out later.
 func TestErasureRequestWithoutJournal(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -250,8 +250,8 @@ func TestJournalAheadClosesRequests(t *testing.T) {
 	}
 }
 
-// Requests for overlapping leads, erasures of single leads and closing at the same time: each lead is
-// erased once, and each request has one outcome.
+// If requests for overlapping leads are carried out and closed, and single leads are erased, all at the same time, each
+// lead is erased once, and each request has one outcome.
 func TestRequestsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -738,8 +738,8 @@ func TestRequestLists(t *testing.T) {
 	}
 }
 
-// A request is not deleted while partners still have to be notified. Afterwards it is stored as long as other closed
-// requests.
+// A request is not deleted while partners still have to be notified. After that, it is stored for as long as other
+// closed requests.
 func TestRequestsWithPartnersToNotifyAreNotDeleted(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

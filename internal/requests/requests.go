@@ -1,4 +1,4 @@
-// Package requests answers privacy requests: what consumers ask for about their personal data.
+// Package requests manages privacy requests, which are the requests of consumers about their personal data.
 //
 // Staff find the consumer's leads, check the consumer's identity, and then export or erase the leads, or close the
 // request in another way. The law that applies determines the deadline and the grounds for a rejection.

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// requestEdit is a change of a request: the columns that it sets, and its audit event.
+// requestEdit is a change to a request: the columns that it sets, and its audit event.
 type requestEdit struct {
 	action  string
 	columns map[string]any // can be empty
@@ -74,7 +74,7 @@ var IdentityChecks = choice.List[models.IdentityCheck]{
 	{Code: models.IdentityOther, Label: "in another way"},
 }
 
-// Identity is how the consumer's identity was checked.
+// Identity describes how the consumer's identity was checked.
 type Identity struct {
 	Check models.IdentityCheck
 	Note  string // must not identify the consumer; required if Check is models.IdentityOther
@@ -153,7 +153,7 @@ func (s *Service) isSecondUser(r models.PrivacyRequest) bool {
 	return r.IdentityByID != nil && s.by.MayApprove(r.IdentityByID)
 }
 
-// Extension extends the deadline of a request. Staff must inform the consumer of it and of its reason before
+// Extension extends the deadline of a request. Staff must inform the consumer of the extension and its reason before
 // the first deadline.
 type Extension struct {
 	Reason string
@@ -193,7 +193,7 @@ func (s *Service) Extend(ctx context.Context, request uuid.UUID, e Extension) er
 	})
 }
 
-// Closing is how a request is closed without an export or an erasure.
+// Closing describes how a request is closed without an export or an erasure.
 type Closing struct {
 	Outcome models.RequestOutcome  // done, nothing_found, rejected or withdrawn
 	Ground  models.RejectionGround // if the outcome is rejected
@@ -203,8 +203,9 @@ type Closing struct {
 // Close closes a request without an export or an erasure. If some of its leads were erased in another way after it
 // was received, their partners must be notified.
 //
-// Errors: Invalid at the field outcome, ground or note, NotFound, and Conflict if the request is closed or if
-// leads were found although the outcome says otherwise. An erasure found nothing if all leads were erased before.
+// Errors: Invalid at the field outcome, ground or note, NotFound, and Conflict if the request is closed or if leads
+// were found although the outcome says otherwise. If the consumer asked for an erasure, leads that have already been
+// erased do not count as found.
 func (s *Service) Close(ctx context.Context, request uuid.UUID, c Closing) error {
 	var err error
 	if c.Note, err = plaintext.CheckNote(c.Note); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Describe describes the periods in effect to a consumer with leads from some countries, in sentences. It names the
-// countries only if their periods differ.
+// Describe returns sentences that describe the periods in effect to a consumer with leads from the given countries. It
+// names the countries only if their periods differ.
 func Describe(tx *gorm.DB, countries []string) (string, error) {
 	inEffect, _, err := readPeriods(tx)
 	if err != nil {

@@ -96,8 +96,8 @@ func (p effectivePeriods) daysFor(c models.RetentionCategory, country string) in
 	return period.Days
 }
 
-// extend returns the periods with one for each configured country. Configured periods that are longer
-// replace those in effect. Shorter ones do not, unless fresh is true.
+// extend returns the periods, including one for each configured country. Configured periods that are longer replace
+// those in effect. Shorter ones do not, unless fresh is true.
 func (p effectivePeriods) extend(configured Periods, fresh bool, now time.Time) (all effectivePeriods) {
 	for _, c := range Categories {
 		days := configured.of(c)
@@ -172,7 +172,7 @@ func (p effectivePeriods) group(of models.RetentionPeriod) leads.Due {
 	return d
 }
 
-// dueUntil returns the id before which the leads' period of the given days has passed.
+// dueUntil returns an id. For all leads with smaller ids, a period of the given number of days has passed.
 func dueUntil(now time.Time, days int) uuid.UUID {
 	if days == 0 {
 		return uuid.Nil

@@ -229,7 +229,7 @@ func TestDailyRun(t *testing.T) {
 	never.enqueued(t, "without periods", never.Retaining(retention.Periods{}), 0)
 }
 
-// A run that fails is continued after an hour, also by another node, and is one event in the audit log.
+// A run that fails is continued after an hour, possibly by another node. The audit log contains one event for it.
 func TestRetentionContinues(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(*leadkit.Journal, bool){

@@ -41,9 +41,9 @@ type Export struct {
 	Request string // ID of the privacy request, or ""
 }
 
-// ExportsOf returns the exports that contained data of a lead, oldest first: the exports for privacy requests and
-// their downloads, and the evidence packs. Exports of the ledger, of statements and of reconciliations are not among
-// them. They contain no contact data, but the partner's reference, subId and notes (decision 71).
+// ExportsOf returns the exports that contained data of a lead, oldest first: the exports for privacy requests and their
+// downloads, and the evidence packs. Exports of the ledger, of statements and of reconciliations are not among them.
+// They contain no contact data, but they do contain the partner's reference, subId and notes (decision 71).
 func (s *Service) ExportsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []Export, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("outcome = ? AND object_kind = 'lead' AND object_id = ? AND action IN ?",
 		models.AuditDone, id.Format(id.Lead, lead), []string{ExportEvent, DownloadEvent, EvidenceEvent})

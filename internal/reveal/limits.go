@@ -77,8 +77,8 @@ func (s *Service) LogExceeded(ctx context.Context, limit *apperr.Error, e audit.
 	return cmp.Or(audit.New(s.db, s.clock).LogRejectedRequest(ctx, s.by, e), error(limit))
 }
 
-// CountReveals counts n contact records that are about to be decrypted towards the user's daily limit. It reports
-// whether they exceed it. The caller must then reject the access, unless another user approved it.
+// CountReveals counts n contact records towards the user's daily limit before they are decrypted. It reports whether
+// they exceed the limit. The caller must then reject the access, unless another user approved it.
 func (s *Service) CountReveals(tx *gorm.DB, n int) (exceeded bool, err error) {
 	return s.countAccess(tx, s.revealLimit(), n)
 }

@@ -43,8 +43,8 @@ func (s *Service) CountLookups(ctx context.Context, n int, search audit.Event) e
 	return err
 }
 
-// FindPerson returns a consumer's leads at all partners, the newest at the start. The audit log records the
-// search, without what was searched for.
+// FindPerson returns a consumer's leads at all partners, newest first. The audit log records the search, without what
+// was searched for.
 //
 // Errors: those of CountLookup and erasure.Service.CheckJournal.
 func (s *Service) FindPerson(ctx context.Context, p leads.Person) ([]leads.PersonLead, error) {

@@ -14,8 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The limit on searches by email address or phone number holds for each user and day (UTC), even if they are
-// simultaneous.
+// The limit on searches by email address or phone number applies per user and day (UTC), even to simultaneous searches.
 func TestLookupsPerDay(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -47,7 +46,7 @@ func TestLookupsPerDay(t *testing.T) {
 		t.Errorf("got %d warnings and %d rejections, want 1 and at least one", w, rejected)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'lookups')::int FROM audit_events WHERE action = 'lead.find_warning'`); n != 4 {
-		t.Errorf("the warning came at %d searches, want 4 of 5", n)
+		t.Errorf("the warning was recorded at %d searches, want 4 of 5", n)
 	}
 	gus := s.By(testkit.Actor(t, r.DB, "gus@example.com"))
 	both := leads.Person{Email: ann.Email, Phone: "+442079460018"} // counts twice

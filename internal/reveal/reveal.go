@@ -136,7 +136,7 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r NewReveal)
 // if it was erased, or if this node cannot decrypt it.
 func (s *Service) lockReadable(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (partner uuid.UUID, err error) {
 	var row models.Lead
-	// While the lead is locked, it is not erased, so its erasure also erases the note.
+	// While the lead is locked, it cannot be erased. A later erasure therefore also erases the note.
 	q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", lead).Limit(1).
 		Find(&row)
 	switch {

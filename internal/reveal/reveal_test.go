@@ -164,7 +164,7 @@ func TestRevealThatCannotSucceed(t *testing.T) {
 	}
 }
 
-// The limit holds for each user and day (UTC), even if the reveals are simultaneous.
+// The limit applies per user and day (UTC), even to simultaneous reveals.
 func TestRevealsPerDay(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}
@@ -195,7 +195,7 @@ func TestRevealsPerDay(t *testing.T) {
 		t.Errorf("the audit log has %d rejections and %d warnings, want %d and 1", n, w, leadkit.RevealsPerDay)
 	}
 	if n := testkit.Value[int](t, r.DB, `SELECT (after->>'reveals')::int FROM audit_events WHERE action = 'lead.reveal_warning'`); n != 4 {
-		t.Errorf("the warning came at %d reveals, want 4 of 5", n)
+		t.Errorf("the warning was recorded at %d reveals, want 4 of 5", n)
 	}
 	for _, other := range []audit.Actor{testkit.Actor(t, r.DB, "gus@example.com"), audit.Operator} {
 		if _, err := r.By(other).Reveals.Reveal(t.Context(), scope.System, name); err != nil {
@@ -208,7 +208,8 @@ func TestRevealsPerDay(t *testing.T) {
 	}
 }
 
-// Two users at once do not wait for each other's limits, and the audit log stays intact.
+// If two users reveal fields at the same time, they do not wait for each other's limits, and the audit log stays
+// intact.
 func TestRevealsKeepAuditChain(t *testing.T) {
 	t.Parallel()
 	r := rig{leadkit.New(t)}

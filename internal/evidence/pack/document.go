@@ -139,7 +139,7 @@ type Entry struct {
 	Amount    *Amount   `json:"amount"` // null if the user may not see prices
 }
 
-// Reveal says that a user viewed a field of the contact record, without the note.
+// Reveal records that a user viewed a field of the contact record, without the note.
 type Reveal struct {
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
@@ -147,7 +147,7 @@ type Reveal struct {
 	Reason string    `json:"reason"`
 }
 
-// Export says that a file with data of the lead was created or downloaded. Kind is request_export (the data was
+// Export records that a file with data of the lead was created or downloaded. Kind is request_export (the data was
 // exported for a privacy request), request_download (such a file was downloaded) or evidence_pack.
 type Export struct {
 	At      time.Time `json:"at"`

@@ -18,7 +18,7 @@ func checkEvents(events []AuditEvent) error {
 			return ErrAudit.WithCause(err)
 		}
 		if sum := audit.Hash(&row); hex.EncodeToString(sum[:]) != e.Hash {
-			return ErrAudit.WithCause(fmt.Errorf("event %d has another hash", e.ID))
+			return ErrAudit.WithCause(fmt.Errorf("event %d has a different hash", e.ID))
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ type PublicKey struct {
 	Key   ed25519.PublicKey
 	From  time.Time
 	Until time.Time // zero while the key signs new packs
-	// Revoked is the time since which the key has been stolen, or zero. Packs signed later are not valid.
+	// Revoked is the time at which the key was stolen, or zero. Packs signed later are not valid.
 	Revoked time.Time
 }
 

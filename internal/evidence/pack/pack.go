@@ -35,8 +35,8 @@ type Manifest struct {
 	Files     map[string]string `json:"files"`
 }
 
-// Build returns the pack with a document, and the SHA-256 hash of its manifest in hexadecimal. Packs with
-// the same document and key are identical.
+// Build returns a pack that contains the document, and the SHA-256 hash of its manifest in hexadecimal. Packs with the
+// same document and key are identical.
 func Build(d Document, key ed25519.PrivateKey) (content []byte, manifest string, err error) {
 	d.Format = Format
 	document, err := canonical(d)

@@ -148,7 +148,7 @@ func TestBuildAndVerify(t *testing.T) {
 		t.Errorf("got key %+v", v.Key)
 	}
 	if again := build(t, document()); !bytes.Equal(again, content) {
-		t.Error("the same facts give another pack")
+		t.Error("two packs with the same facts differ")
 	}
 }
 
@@ -276,7 +276,8 @@ func TestVerifyRejects(t *testing.T) {
 	}
 }
 
-// A signature with the platform's key of another text than a manifest, or with another algorithm, is not valid.
+// A signature that was made with the platform's key is not valid if the signed text is not a manifest, or if another
+// algorithm was used.
 func TestVerifyRejectsOtherSignatures(t *testing.T) {
 	t.Parallel()
 	kid := keys(t)[1].ID

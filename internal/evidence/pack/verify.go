@@ -72,7 +72,7 @@ func Verify(content []byte, keys []PublicKey) (v Verified, err error) {
 	}
 	for _, name := range []string{documentFile, pageFile} {
 		if m.Files[name] != digest(files[name]) {
-			return v, ErrChanged.WithCause(fmt.Errorf("%s has another hash", name))
+			return v, ErrChanged.WithCause(fmt.Errorf("%s has a different hash", name))
 		}
 	}
 	if again, err := archive(files, m.CreatedAt); err != nil || !bytes.Equal(again, content) {
@@ -124,7 +124,7 @@ func read(f *zip.File, size int64) ([]byte, error) {
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, size+1))
 	if err != nil {
-		return nil, ErrChanged.WithCause(fmt.Errorf("%s has another checksum", f.Name))
+		return nil, ErrChanged.WithCause(fmt.Errorf("%s has a different checksum", f.Name))
 	}
 	return text, nil
 }
