@@ -67,7 +67,7 @@ type Consent struct {
 	LeadID           uuid.UUID `gorm:"primaryKey"`
 	PartnerID        uuid.UUID
 	Acknowledged     bool
-	AcknowledgedAt   *time.Time // nil if none was sent, or one without a UTC offset
+	AcknowledgedAt   *time.Time // nil if no time was sent, or if it has no UTC offset
 	AcknowledgedText *string    // the time as sent
 	DisclosureDigest []byte     // identifies the Disclosure; nil if the partner sent no text
 	DisclosureText   *string    `gorm:"-"` // Text of the Disclosure
@@ -85,7 +85,7 @@ type Disclosure struct {
 	Text         string
 	PartnerID    uuid.UUID // the first partner that sent it
 	FirstUsedAt  time.Time
-	Standard     bool // so many people agreed to it that it cannot identify one of them
+	Standard     bool // so many people agreed to it that it cannot identify any of them
 	ReplacedAt   *time.Time
 	ReplacedBy   string // "" if the text was not replaced
 	ReplacedByID *uuid.UUID

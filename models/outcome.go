@@ -26,8 +26,8 @@ const (
 
 // These are outcomes of rejected posts that the response may not reveal (decision 59).
 const (
-	// OutcomeUnknownAccount means that the post names an account that does not exist, or that belongs to
-	// another partner than the base URL.
+	// OutcomeUnknownAccount means that the post names an account that does not exist, or that belongs to a different
+	// partner than the base URL.
 	OutcomeUnknownAccount Outcome = "unknown_account"
 	// OutcomeInactive means that the partner, account or secret is not active.
 	OutcomeInactive Outcome = "inactive"

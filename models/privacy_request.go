@@ -142,7 +142,7 @@ type PrivacyRequestLead struct {
 type NoNoticeReason string
 
 const (
-	NoNoticeNoCopy           NoNoticeReason = "no_copy"          // the partner has no copy any more
+	NoNoticeNoCopy           NoNoticeReason = "no_copy"          // the partner no longer has a copy
 	NoNoticeUnreachable      NoNoticeReason = "unreachable"      // notifying is impossible (GDPR, article 19)
 	NoNoticeDisproportionate NoNoticeReason = "disproportionate" // the effort is disproportionate (article 19)
 	NoNoticeOther            NoNoticeReason = "other"            // explained in the note

@@ -107,8 +107,8 @@ func OpenJournal(p config.Privacy) (journal.Store, error) {
 	})
 }
 
-// Warnings returns the warnings about the configuration that need more than the settings: the erasure journal,
-// and the files that other settings name.
+// Warnings returns the warnings that depend on more than the settings: on the erasure journal, and on the files that
+// other settings name.
 func Warnings(ctx context.Context, cfg *config.Config) config.Problems {
 	warnings := append(cfg.Warnings(), journalWarning(ctx, cfg)...)
 	if mode, readable := config.ReadableByOthers(postgres.ClientKey(cfg.Database.URL.Reveal())); readable {

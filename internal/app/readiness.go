@@ -110,8 +110,8 @@ func (a *App) checkPartitions(ctx context.Context) {
 	}
 }
 
-// repairPartitions creates missing partitions. It does not run in followReadiness, because attaching a
-// large detached partition takes long.
+// repairPartitions creates missing partitions. It does not run in followReadiness, because attaching a large detached
+// partition takes a long time.
 func (a *App) repairPartitions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, repairTimeout)
 	defer cancel()

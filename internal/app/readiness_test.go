@@ -56,7 +56,7 @@ func failingChecksAreLogged(t *testing.T) {
 	}
 }
 
-// Of several consecutive failures with the same reason, only the first is logged.
+// If several consecutive failures have the same reason, only the first one is logged.
 func TestFailuresOfRepeatedWorkAreLogged(t *testing.T) {
 	t.Parallel()
 	logger, log := testkit.NewLog()

@@ -65,7 +65,7 @@ type Error struct {
 	Reason     string
 	PublicCode PublicCode
 	Fields     []Field
-	Detail     *Detail // only of a body that is not valid JSON
+	Detail     *Detail // only for a body that is not valid JSON
 	RetryAfter time.Duration
 
 	// LeadID and DeliveredAt identify the lead that was already delivered, in case the partner did not

@@ -27,7 +27,7 @@ const (
 // These are the codes of posts whose quote has expired, or whose transaction has already been delivered.
 // They differ in what the sender learns about the delivery (decisions 3, 31).
 const (
-	TransactionExpired          PublicCode = "transaction_expired" // by a signed post, and not delivered by the sender
+	TransactionExpired          PublicCode = "transaction_expired" // signed post; the sender has not delivered the lead
 	TransactionExpiredDelivered PublicCode = "transaction_expired_delivered"
 	TransactionExpiredUnsigned  PublicCode = "transaction_expired_unsigned"
 	TransactionExpiredUnknown   PublicCode = "transaction_expired_unknown" // the lookup of the lead failed

@@ -16,7 +16,7 @@ var statuses = map[Code]int{
 	Internal:     500,
 }
 
-// Status returns the HTTP status of the responses with this error.
+// Status returns the HTTP status of responses with this error.
 func (e *Error) Status() int {
 	if status, ok := statuses[e.Code]; ok {
 		return status

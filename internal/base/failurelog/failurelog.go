@@ -14,7 +14,7 @@ const Every = time.Minute
 var changing = regexp.MustCompile(`\d+ data keys left|differs from the database's by \S+`)
 
 // State is the state of an operation that can fail repeatedly. A failure is logged immediately, when its reason
-// changes, and every minute. The zero value means that nothing fails.
+// changes, and every minute. The zero value means that the operation is not failing.
 type State struct {
 	reason string // without the parts that change
 	logged time.Time

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A failure is logged immediately, when its reason changes, and every minute. Numbers in a reason count, except
-// those that change all the time.
+// A failure is logged immediately, when its reason changes, and every minute. A different number in a reason is a
+// change of the reason, except for numbers that change all the time.
 func TestFailureLog(t *testing.T) {
 	var f State
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

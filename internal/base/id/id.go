@@ -37,7 +37,7 @@ const (
 	RetentionRun   Kind = "rr_"
 )
 
-// Kinds are all kinds of identifiers.
+// Kinds lists all kinds of identifiers.
 var Kinds = []Kind{
 	Lead, Partner, Account, Secret, RateCard, Payout, Return, Export, Request, Staff, Session, Hold, Adjustment,
 	Disclosure, Reconciliation, PrivacyRequest, RetentionRun,

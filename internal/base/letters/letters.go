@@ -63,8 +63,8 @@ func Builtin() *Letters {
 // maxTemplate is the maximum size of a template in bytes.
 const maxTemplate = 64 << 10
 
-// Load returns the built-in letters, with those in a folder in place of them. If folder is "", there are none.
-// Its errors contain no names of files other than those of the letters.
+// Load returns the built-in letters. Letters in the given folder replace them. If folder is "", no letters are
+// replaced. Its errors contain no names of files other than those of the letters.
 func Load(folder string) (*Letters, error) {
 	l := Builtin()
 	if folder == "" {

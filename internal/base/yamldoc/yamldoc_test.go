@@ -95,7 +95,7 @@ func countNodes(n *yaml.Node) int {
 	return count
 }
 
-// The number of nodes is not underestimated, whatever the syntax, and is not much too high for rate cards.
+// The estimated number of nodes is never too low, whatever the syntax, and for rate cards, it is not much too high.
 func TestNodesEnd(t *testing.T) {
 	for text, most := range map[string]int{
 		"a": 1, "a:": 3, "{a}": 3, "{a, b}": 5, "[a: , b: ]": 7, "[a, b, c]": 7, "{\"a\":b,'c':d}": 5, "? a": 3, "? a\n: b": 5,
