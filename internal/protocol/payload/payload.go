@@ -12,7 +12,7 @@ import "github.com/pingpost/pingpost/internal/base/apperr"
 // position of the error. ErrInvalidPing and ErrInvalidPost are returned as copies that list every problem, in the order
 // of the specification's field tables.
 var (
-	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload").WithPublicCode(apperr.JSONInvalid)
+	ErrJSON        = apperr.New(apperr.Invalid, "json", "Invalid JSON payload").WithPublicCode(apperr.JSONInvalid)
 	ErrInvalidPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload").WithPublicCode(apperr.PayloadInvalid)
 	ErrInvalidPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload").WithPublicCode(apperr.PayloadInvalid)
 )
