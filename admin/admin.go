@@ -82,7 +82,7 @@ type Options struct {
 	PublicURL      string                // start of the partners' base URLs
 	AdminURL       string                // origin of the console, for links to it
 	DefaultSigning models.SigningMode    // for partners without their own signing mode
-	RequestLogDays int                   // for how many days requests are logged
+	RequestLogDays int                   // for how many days the request log is kept
 	AccessLog      *httpserver.AccessLog // nil disables it
 	Metrics        *httpserver.Metrics
 	Clients        *httpserver.Clients
@@ -107,7 +107,7 @@ func unlessHidden(handle func(*web.Request) error) func(*web.Request) error {
 	}
 }
 
-// evidenceKeys returns the handler for the public keys that verify evidence packs.
+// evidenceKeys returns the handler that responds with the public keys for verifying evidence packs.
 func evidenceKeys(keys *snapshot.Holder[evidence.PublicKeys]) func(*web.Request) error {
 	return func(k *web.Request) error {
 		h := k.W.Header()

@@ -23,8 +23,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestExportsWhileJournalIsAhead requests all routes that are closed, before and after the erasure journal
-// contains an entry that the database does not.
+// TestExportsWhileJournalIsAhead requests the routes that must be closed once the erasure journal contains an entry
+// that the database does not. It requests them before and after this.
 func TestExportsWhileJournalIsAhead(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -78,8 +78,8 @@ func TestExportsWhileJournalIsAhead(t *testing.T) {
 // canaryText matches the erasable values in this test.
 var canaryText = regexp.MustCompile(`canary-[a-z]+`)
 
-// canaryPages returns the paths of the pages and exports that contain erasable values, and which ones. It requests
-// all GET routes and any additional paths that are given.
+// canaryPages returns the erasable values that pages and exports contain, by path. It requests all GET routes and any
+// additional paths that are given.
 func canaryPages(
 	t *testing.T, h *admintest.Console, b *admintest.Client, objects map[string]string, partner string, more ...string,
 ) map[string][]string {
@@ -147,7 +147,7 @@ func TestPagesWhileJournalIsAhead(t *testing.T) {
 	}
 	root := testkit.Connect(t, c.RootURL)
 	for _, sql := range []string{
-		`SET session_replication_role = replica`, // these rows never change
+		`SET session_replication_role = replica`, // triggers prevent changes to these rows
 		`UPDATE leads SET transaction_id = 'canary-transaction', postcode = 'canary-postcode', quoted_postcode = 'canary-quoted',
 			partner_reference = 'canary-reference', sub_id = 'canary-sub' WHERE id = $1`,
 		`INSERT INTO disclosures (digest, text, partner_id, first_used_at) SELECT sha256('canary'), 'canary-disclosure', partner_id, received_at FROM leads WHERE id = $1`,

@@ -155,8 +155,8 @@ func savedFields(h *admintest.Console, t *testing.T, path string, p admintest.Re
 	return slices.Concat(saves, alwaysSaved)
 }
 
-// checkRestores submits a form after its session expired, logs in, and checks that the fields that may be
-// saved are restored, and no others.
+// checkRestores submits a form after its session expired, signs in, and checks that the fields that may be saved are
+// restored, and no others.
 func checkRestores(h *admintest.Console, t *testing.T, route string, f restorable) {
 	t.Helper()
 	email := string(f.role) + "@example.com"
@@ -213,8 +213,8 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 	}
 }
 
-// TestFormsAreRestored checks that a form that was submitted after the session expired has no effect, and
-// that it is shown again with its values when the same user logs in.
+// TestFormsAreRestored checks that a form that was submitted after the session expired has no effect, and that it is
+// shown again with its values when the same user signs in.
 func TestFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -363,8 +363,8 @@ func TestFormWithFileIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestSavedFormBelongsToUser checks that a form is saved for half an hour and only for the user whose session
-// expired. Forms without a page to restore them on, and forms of users who logged out, are not saved.
+// TestSavedFormBelongsToUser checks that a form is saved for half an hour and only for the user whose session expired.
+// Forms that no page can restore, and forms of users who signed out, are not saved.
 func TestSavedFormBelongsToUser(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -531,8 +531,8 @@ func mustURL(t testing.TB, text string) *url.URL {
 	return u
 }
 
-// TestSubmittedFormIsNotRestored submits a form, and submits it again after the session expired. The login
-// then redirects to the object that the form created, because a restored form would create another.
+// TestSubmittedFormIsNotRestored submits a form, and submits it again after the session expired. Signing in then
+// redirects to the object that the form created, because a restored form would create another.
 func TestSubmittedFormIsNotRestored(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

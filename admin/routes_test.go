@@ -296,7 +296,7 @@ func assetPath(h *admintest.Console, t *testing.T) string {
 	return path
 }
 
-// TestRepeatedRejectionsDoNotFillAuditLog requests a page that the user may not open again and again.
+// TestRepeatedRejectionsDoNotFillAuditLog repeatedly requests a page that the user may not open.
 func TestRepeatedRejectionsDoNotFillAuditLog(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

@@ -14,7 +14,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestSavedIsAnnounced checks that the page after a form says once what was saved, only to the user who saved it.
+// TestSavedIsAnnounced checks that the page that follows a form says what was saved, but only once and only to the user
+// who saved it.
 func TestSavedIsAnnounced(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

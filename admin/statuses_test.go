@@ -25,9 +25,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/statuses.txt")
 
-// statusFile contains a line for each route, and in it a column for each role: for all partners, and then for one. The
-// column "none" is for requests without a session. A dash stands for 403. The end of the line is the page to which
-// successful requests redirect.
+// statusFile contains a line for each route. Each role has a column for users who have it for all partners and, except
+// for administrators, a column for users who have it for one partner. The column "none" is for requests without a
+// session. A dash stands for 403. Each line ends with the page to which successful requests redirect, if any.
 const statusFile = "testdata/statuses.txt"
 
 var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)

@@ -282,7 +282,8 @@ func TestFormCreatesOnce(t *testing.T) {
 	c.CheckAuditLog(t)
 }
 
-// TestSimultaneousFormsCreateOnce submits each form several times at the same time. Each creates one object.
+// TestSimultaneousFormsCreateOnce submits each form several times at the same time. Each form must create only one
+// object.
 func TestSimultaneousFormsCreateOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

@@ -108,7 +108,7 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the value of the first attribute data-state on the page, or "" if there is none.
+// State returns the value of the first data-state attribute on the page, or "" if there is none.
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]

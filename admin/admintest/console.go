@@ -76,10 +76,10 @@ type Setup struct {
 	Retention    retention.Periods
 }
 
-// RevealsPerDay is how many contact fields a user may reveal per day.
+// RevealsPerDay is the number of contact fields that a user may reveal per day.
 const RevealsPerDay = 5
 
-// LookupsPerDay is for how many email addresses and phone numbers a user may search per day.
+// LookupsPerDay is the number of email addresses and phone numbers that a user may search for per day.
 const LookupsPerDay = 100
 
 var consoleDatabase = testkit.Prepared[map[models.Role]models.Staff]{Fill: fillConsole}
@@ -331,7 +331,8 @@ func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
 }
 
-// CheckAuditLog verifies the hash chain of the audit log, and that the console has a notice for each action in it.
+// CheckAuditLog verifies the hash chain of the audit log, and checks that the console has a notice for each action in
+// the log.
 func (h *Console) CheckAuditLog(t testing.TB) {
 	t.Helper()
 	v, err := h.Options.Audit.Verify(t.Context(), "")
@@ -341,7 +342,8 @@ func (h *Console) CheckAuditLog(t testing.TB) {
 	h.checkSaved(t)
 }
 
-// withoutNotice are actions that need no notice: the response shows the result, or there is nothing to say.
+// withoutNotice lists the actions that need no notice, because the response shows the result or there is nothing to
+// report.
 var withoutNotice = []string{
 	"audit.export", "audit.verify", "lead.download", "lead.evidence", "lead.export", "lead.find", "lead.find_warning",
 	"lead.reveal", "lead.reveal_again", "lead.reveal_warning", "leads.export", "ledger.download", "ledger.export",
@@ -350,7 +352,7 @@ var withoutNotice = []string{
 	"signature.check", "staff.accept", "staff.invite", "staff.invite_again", "staff.recovery_codes",
 }
 
-// checkSaved checks that the console says what was saved after each action that users have taken in the test.
+// checkSaved checks that the console has a notice for each action that users have taken in the test.
 func (h *Console) checkSaved(t testing.TB) {
 	t.Helper()
 	for _, action := range testkit.Value[[]string](t, h.Database, `
@@ -374,7 +376,7 @@ func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	return b
 }
 
-// PutJournalAhead adds an entry to the erasure journal that the database does not contain.
+// PutJournalAhead adds to the erasure journal an entry that the database does not contain.
 func (h *Console) PutJournalAhead(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(h.Erasures, "000000000001.json"), []byte(`{}`), 0o600); err != nil {

@@ -46,7 +46,7 @@ func NewConsoleWithTwoUsers(t *testing.T) ConsoleWithDeliveries {
 	return newConsoleWithDeliveries(t, Setup{TwoUsers: true})
 }
 
-// NewConsoleWithRetention is like NewConsoleWithDeliveries. Contact records have a retention period.
+// NewConsoleWithRetention is like NewConsoleWithDeliveries, with a retention period for contact records.
 func NewConsoleWithRetention(t *testing.T, days int) ConsoleWithDeliveries {
 	t.Helper()
 	return newConsoleWithDeliveries(t, Setup{Retention: retention.Periods{Contact: retention.Days{Default: days}}})

@@ -64,7 +64,7 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	return c
 }
 
-// TransactionID returns a text in the form of a transactionId, whose lead has the given ID. It contains no quote.
+// TransactionID returns a text that looks like the transactionId of the lead with the given ID. It contains no quote.
 func TransactionID(lead uuid.UUID) string {
 	const version, keyID, rest = 1, 1, 8 + 60 // the end of the nonce, and the sealed quote
 	token := append([]byte{version, keyID}, lead[:]...)

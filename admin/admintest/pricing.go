@@ -253,8 +253,8 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	return 0
 }
 
-// Cell submits the base price of an industry in GB. The parameter was contains the price that the user
-// saw. The parameter more contains pairs of field names and values, which change or add fields.
+// Cell submits the base price of an industry in GB. The parameter called was contains the price that the user saw. The
+// parameter more contains pairs of field names and values, which change or add fields.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

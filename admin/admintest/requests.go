@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// PrivacyRequest creates a privacy request for a copy of the data of the given leads, and returns its id. If
-// there are no leads, nothing is found.
+// PrivacyRequest creates a privacy request for a copy of the data of the given leads, and returns its id. If no leads
+// are given, the request contains none.
 func PrivacyRequest(t testing.TB, h *Console, leadIDs ...uuid.UUID) string {
 	t.Helper()
 	n := requests.NewRequest{

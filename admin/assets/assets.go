@@ -48,8 +48,8 @@ var load = sync.OnceValue(func() map[string]file {
 func pack(plain []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
-	w.Write(plain)                                             //nolint:errcheck // a buffer does not fail
-	w.Close()                                                  //nolint:errcheck // a buffer does not fail
+	w.Write(plain)                                             //nolint:errcheck // writing to a buffer does not fail
+	w.Close()                                                  //nolint:errcheck // writing to a buffer does not fail
 	return packed.Bytes()
 }
 

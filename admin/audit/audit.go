@@ -39,8 +39,8 @@ var actionFilters = []ui.Option{
 
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, http.StatusOK, nil) }
 
-// auditFind searches the filtered events. The text is in the form, because it can be a consumer's name, which must not
-// appear in URLs and logs.
+// auditFind searches the filtered events. The text is submitted in the form, because it can be a consumer's name, which
+// must not appear in URLs or logs.
 func (h *Handlers) auditFind(k *web.Request) error {
 	if searchText(k) == "" {
 		return k.Redirect(withFilters("/audit", k.R.URL.Query()))

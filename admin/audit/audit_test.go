@@ -76,7 +76,7 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditSearch checks that the text that is searched for is in no URL, and that the filters still apply.
+// TestAuditSearch checks that the search text does not appear in any URL, and that the filters still apply.
 func TestAuditSearch(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -93,7 +93,8 @@ func TestAuditSearch(t *testing.T) {
 	cafe := h.AddPartner(t, "cafe-grossmann")
 	h.Exec(t, `UPDATE partners SET name = 'Café Großmann' WHERE id = $1`, cafe)
 	named := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE partner_id = $1`, cafe)
-	// The auditor's address is in two events: it was recorded when the user was created, and when the user signed in.
+	// The auditor's address is in two events, because it was recorded both when the user was created and when the user
+	// signed in.
 	for text, want := range map[string]int{
 		"PT_1": 50, "partner.app": 1, "auditor@": 2, "canary": 50, "script": 0, "a\x00": 0, "CAFE": named, "großmann": named,
 	} {

@@ -20,7 +20,7 @@ var csvColumns = []string{
 	"ip_address", "request_id", "hash",
 }
 
-// auditCSV streams the events that match the filters, oldest first. The export is an event of the log too.
+// auditCSV streams the events that match the filters, oldest first. The export itself is recorded in the log.
 func (h *Handlers) auditCSV(k *web.Request) error {
 	f, mistakes := auditFilter(k)
 	if len(mistakes) > 0 {
@@ -46,8 +46,8 @@ func (h *Handlers) auditCSV(k *web.Request) error {
 	})
 }
 
-// describe returns the filters for the audit log. For a text that the user typed, it states only that there was
-// one, because the text could be a consumer's name.
+// describe returns the filters as the audit log records them. For a text that the user typed, the log records only that
+// there was one, because the text could be a consumer's name.
 func describe(k *web.Request) map[string]any {
 	filters := map[string]any{}
 	if searchText(k) != "" {

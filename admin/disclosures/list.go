@@ -51,7 +51,7 @@ func (h *Handlers) list(k *web.Request) error {
 // shownInList is the number of characters of each text that the list shows.
 const shownInList = 120
 
-// startOf returns the start of a text in one line, or its ID if the start is blank.
+// startOf returns the start of a text on one line, or its ID if the start is blank.
 func startOf(d consents.Disclosure) string {
 	text := []rune(strings.Join(strings.Fields(d.Text), " "))
 	switch {

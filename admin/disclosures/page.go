@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// shownLeads is the number of leads that the page of a text lists.
+// shownLeads is the maximum number of leads that the page of a text lists.
 const shownLeads = 100
 
 // disclosure returns the text with the id in the URL.

@@ -36,8 +36,8 @@ func (h *Handlers) leadsCSV(k *web.Request) error {
 	})
 }
 
-// described returns the filter of an export for the audit log. It leaves out references and subIds, which an erasure
-// deletes.
+// described returns the filter of an export as the audit log records it. It leaves out references and subIds, which an
+// erasure deletes.
 func described(q url.Values, query leads.Query) map[string]any {
 	words := map[string]any{}
 	for _, name := range filters {

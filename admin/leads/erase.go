@@ -45,8 +45,8 @@ func (h *Handlers) erase(k *web.Request) error {
 	})
 }
 
-// erasable returns the id of the lead in the path. It returns a NotFound error if the lead does not exist,
-// if the user may not do this with the lead, or if all of its personal data was erased.
+// erasable returns the id of the lead in the path. It returns a NotFound error if the lead does not exist, if it is
+// outside the user's scope, or if all of its personal data was erased.
 func (h *Handlers) erasable(k *web.Request) (uuid.UUID, error) {
 	lead, err := k.PathID("id", id.Lead)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// With privacy.require_approval, a lead's page leads to the form for a privacy request instead.
+// With privacy.require_approval, a lead's page links to the form for a privacy request instead.
 func TestEraseLeadNeedsTwoUsers(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithTwoUsers(t)

@@ -20,7 +20,7 @@ import (
 type evidenceRequest struct {
 	lead     leads.Details
 	disputed string    // the return's id, or ""
-	object   uuid.UUID // the same
+	object   uuid.UUID // the same id, or uuid.Nil
 }
 
 func (h *Handlers) evidenceRequest(k *web.Request) (r evidenceRequest, err error) {

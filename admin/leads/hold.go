@@ -41,8 +41,8 @@ func (h *Handlers) hold(k *web.Request) error {
 	})
 }
 
-// holdable returns the lead in the path. It returns a NotFound error if the lead does not exist, if the
-// user may not do this with the lead, or if the lead cannot be put under a legal hold.
+// holdable returns the lead in the path. It returns a NotFound error if the lead does not exist, if it is outside the
+// user's scope, or if it cannot be put under a legal hold.
 func (h *Handlers) holdable(k *web.Request) (l leads.Details, err error) {
 	lead, err := k.PathID("id", id.Lead)
 	if err != nil {

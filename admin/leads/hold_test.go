@@ -89,7 +89,7 @@ func TestLegalHold(t *testing.T) {
 	b.CheckAuditLog(t)
 }
 
-// If the details of the consent were kept, the lead can still be held and erased.
+// If the details of the consent were kept, the lead can still be put under a legal hold and erased.
 func TestLeadWithKeptConsent(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithRetention(t, 10)

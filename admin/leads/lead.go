@@ -154,7 +154,8 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	return steps
 }
 
-// addDuration adds how long the post took to the lead's timeline. This is known for as long as requests are logged.
+// addDuration adds how long the post took to the lead's timeline. It is known only while the post is in the request
+// log.
 func (h *Handlers) addDuration(k *web.Request, l leads.Details, v *view.DetailsView) error {
 	delivered := slices.IndexFunc(l.Events, func(e models.LeadEvent) bool { return e.Kind == models.EventDelivered })
 	if delivered < 0 {

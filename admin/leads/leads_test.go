@@ -301,7 +301,7 @@ func TestLeadsScope(t *testing.T) {
 	}
 }
 
-// The lead's page shows how long the post took, while this is known.
+// The lead's page shows how long the post took for as long as the post is in the request log.
 func TestLeadShowsDuration(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

@@ -127,8 +127,8 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 	return q, nil
 }
 
-// explainQuote explains a lead's price with the partner's adjustment at the time of the quote. If several
-// adjustments can have applied, it uses one that results in the quoted price.
+// explainQuote explains a lead's price with the partner's adjustment at the time of the quote. If more than one
+// adjustment may have applied, it uses one that results in the quoted price.
 func (h *Handlers) explainQuote(
 	k *web.Request, l leads.Details, sheet *ratecard.ExaminedCard, price money.Amount,
 ) (e ratecard.Explanation, err error) {

@@ -28,8 +28,8 @@ func (h *Handlers) list(k *web.Request) error {
 // mostFound is the maximum number of notes that a search lists.
 const mostFound = 200
 
-// find searches the notes. The text is in the form, because it can be a consumer's name, which must not appear in
-// URLs and logs.
+// find searches the notes. The text is submitted in the form, because it can be a consumer's name, which must not
+// appear in URLs or logs.
 func (h *Handlers) find(k *web.Request) error {
 	text := web.SearchText(k.R.PostForm, "text")
 	if text == "" {
@@ -72,7 +72,7 @@ var kindLabels = map[notes.Kind]string{
 	notes.FindingNote:           "finding",
 }
 
-// reference returns the ID of what the note is about.
+// reference returns the ID of the object that the note is about.
 func reference(n notes.Note) string {
 	switch n.Kind {
 	case notes.EvidenceNote:

@@ -238,7 +238,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   ui.Plural(others, "other partner has", "other partners have") + " more than 5% rejected posts",
 			URL:    "/partners?status=approved&sort=-rejected",
-			Detail: "In the last 24 hours, and at least three. The list is sorted by rejected posts.",
+			Detail: "In the last 24 hours, with at least three rejected posts each. The list is sorted by rejected posts.",
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
@@ -266,7 +266,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, nil
 }
 
-// tiles returns the numbers of a range beside those of the range before, which can be nil.
+// tiles returns the figures for a range next to those for the previous range. The parameter before can be nil.
 func tiles(f reporting.Figures, before *reporting.Totals) []ui.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Rejections {

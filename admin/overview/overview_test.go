@@ -50,7 +50,7 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 	}
 }
 
-// A partner with many rejected posts needs attention. The reasons lead to the posts behind them.
+// A partner with many rejected posts needs attention. Each reason links to the posts that were rejected for it.
 func TestOverviewLeadsToRejectedPosts(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

@@ -96,7 +96,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	return k.Submit(confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			if len(c.facts) == 0 { // also if it is submitted again
+			if len(c.facts) == 0 { // for example, because the form was submitted twice
 				return web.Unchanged(web.PartnerURL(p.ID)), nil
 			}
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormRowVersion(), change)

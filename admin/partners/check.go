@@ -68,7 +68,7 @@ type pastedCheck struct {
 	partner   models.Partner
 	slug      string // of the base URL; "" for the shared one
 	isPost    bool   // the path is that of a post
-	body      string // the one of the bodies that was signed, or the first
+	body      string // the element of bodies that was signed, or the first one
 	checked   intake.CheckedPost
 	diagnosis diagnose.Diagnosis
 	quotedTo  string // the partner of the quote; "" if it is not known
@@ -98,8 +98,8 @@ func (c pastedCheck) request(body string) intake.PostRequest {
 	}
 }
 
-// checkPost checks the post, and looks for the mistake in its signature with the secrets of the partner to which the
-// post belongs.
+// checkPost checks the post. It uses the secrets of the partner to which the post belongs to look for the mistake in
+// its signature.
 func (h *Handlers) checkPost(k *web.Request, c *pastedCheck) (err error) {
 	ctx := k.R.Context()
 	c.body = c.bodies[0]
@@ -131,7 +131,8 @@ func (h *Handlers) checkPost(k *web.Request, c *pastedCheck) (err error) {
 	return err
 }
 
-// result returns the results of the checks as the page shows them. Rate limits and storing are not checked.
+// result returns the results of the checks as the page shows them. The results do not include rate limits and storage,
+// which are not checked.
 func (c pastedCheck) result(k *web.Request) *view.CheckResult {
 	r := &view.CheckResult{Causes: c.diagnosis.Causes, At: k.Now}
 	if c.signed() {
@@ -176,7 +177,8 @@ func (c pastedCheck) result(k *web.Request) *view.CheckResult {
 	return r
 }
 
-// outerErrors returns the error with which the partner API rejects the post before it reads the post's headers.
+// outerErrors returns, by check, the errors with which the partner API rejects the post before it reads the post's
+// headers.
 func (c pastedCheck) outerErrors() map[intake.Check]*apperr.Error {
 	switch {
 	case !c.isPost:

@@ -56,7 +56,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		SortName:  sort("name"),
 		SortLeads: sort("leads"),
 		SortSeen:  sort("seen"),
-		// The first click shows the highest payouts, and the most rejected posts.
+		// The first click shows the partners with the highest payouts, or with the most rejected posts, first.
 		SortPayout:   web.DescendingSortLink("/partners", q, filters, "payout"),
 		SortRejected: web.DescendingSortLink("/partners", q, filters, "rejected"),
 		SortAccepted: sort("accepted"),

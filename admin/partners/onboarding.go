@@ -20,7 +20,8 @@ import (
 const (
 	// recentActivityWindow is the maximum age of the activity that the onboarding page shows.
 	recentActivityWindow = 24 * time.Hour
-	// recentActivityItems is how many leads, and how many groups of each kind of request, the onboarding page shows.
+	// recentActivityItems is the maximum number of leads, and of groups of each kind of request, that the onboarding
+	// page shows.
 	recentActivityItems = 10
 )
 

@@ -145,7 +145,7 @@ func TestOnboarding(t *testing.T) {
 	h.CheckAuditLog(t)
 }
 
-// A change to an old version is rejected. The page shows the conflicting change.
+// A change that is based on an old version is rejected. The page shows the conflicting change.
 func TestConflictingPartnerChanges(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -479,7 +479,7 @@ func TestRequests(t *testing.T) {
 		"/jump?q=" + requestID,
 		o.PartnerURL + "?tab=requests&request=" + strings.ToLower(requestID),
 	} {
-		for range 2 { // the tab's search leads to the jump
+		for range 2 { // the tab's search redirects to the jump
 			if p := o.Get(t, url); p.Status == http.StatusSeeOther {
 				url = p.Location()
 			}
@@ -598,7 +598,7 @@ func TestRequestsWithEndedSecrets(t *testing.T) {
 		checks[got][1] != "signature" || checks[got-1][2] != "good" || checks[got+1][2] != "idle" {
 		t.Errorf("the checks are %v", checks)
 	}
-	// The reply contains no name of a user.
+	// The reply does not name any user.
 	reply := strings.Join(p.Values("data-copy"), "\n")
 	if !strings.Contains(reply, "secret that ends in "+lastFour+", which was revoked on "+ui.UTC(revoked)) ||
 		strings.Contains(reply, "ada@") {
@@ -811,7 +811,7 @@ func TestAccountSigningMode(t *testing.T) {
 }
 
 // The confirmation of a partner's signing mode counts the accepted posts of the accounts that inherit it. Each change
-// that makes posts less safe or rejects more of them is confirmed.
+// that makes posts less safe, or causes more of them to be rejected, must be confirmed.
 func TestPartnerSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

@@ -20,8 +20,8 @@ var (
 	headerLine  = regexp.MustCompile(`^([A-Za-z0-9-]+):[ \t]*(.*)$`)
 )
 
-// readPaste reads a pasted post. Of the output of curl -v, it reads the lines that start with ">", and as the body
-// what is between them and the response.
+// readPaste reads a pasted post. In the output of curl -v, it reads the request from the lines that start with ">", and
+// the body from the lines between them and the response.
 func readPaste(text string) pastedPost {
 	p := pastedPost{headers: map[string][]string{}, length: -1}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -73,8 +73,8 @@ func curlRequest(lines []string) (raw []string) {
 	return raw
 }
 
-// readBody finds the bodies that the sender may have sent. Pasting adds line breaks at the end, and changes those
-// inside. A Content-Length header tells these bodies apart.
+// readBody finds the bodies that the sender may have sent. Pasting adds line breaks at the end of the body, and changes
+// those inside. If there is a Content-Length header, it shows which of these bodies was sent.
 func (p *pastedPost) readBody(text string) {
 	trimmed := strings.TrimRight(text, "\n")
 	if strings.TrimSpace(trimmed) == "" {
@@ -108,8 +108,8 @@ func (p pastedPost) first(name string) string {
 
 var postPath = regexp.MustCompile(`^(?:https?://[^/]+)?.*?(?:/p/([^/?]+))?/api/lead/post$`)
 
-// slug returns the slug in the path, or "" for the shared base URL. Without a path, it returns own. The result ok is
-// false if the path is not that of a post.
+// slug returns the slug in the path, or "" for the shared base URL. If there is no path, it returns the parameter own.
+// The result ok is false if the path is not that of a post.
 func (p pastedPost) slug(own string) (slug string, ok bool) {
 	if p.path == "" {
 		return own, true

@@ -85,8 +85,8 @@ func TestPartnerPrices(t *testing.T) {
 	o.CheckAuditLog(t)
 }
 
-// A change to outdated pricing is rejected. The page shows the conflicting price change, even if
-// other data about the partner has changed since.
+// A change that is based on outdated pricing is rejected. The page shows the conflicting price change, even if other
+// data about the partner has changed since.
 func TestConflictingPartnerPrices(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

@@ -27,8 +27,8 @@ func requestURL(r reporting.Request) string {
 	return web.PartnerURL(r.Partner) + page
 }
 
-// requestPage shows a request of the partner, which can also be a ping with a price. The platform account has
-// no other pages. Requests that belong to no partner have a page without a partner.
+// requestPage shows a request of a partner, including a ping that received a price. The platform account has no other
+// pages. The page of a request that belongs to no partner names no partner.
 func (h *Handlers) requestPage(k *web.Request) error {
 	head, partner, err := h.requestHead(k)
 	if err != nil {
@@ -117,7 +117,8 @@ func (h *Handlers) requestHead(k *web.Request) (head view.PartnerHead, partner u
 	return head, partner, err
 }
 
-// requestChecks returns the checks of a rejected request in their order. It returns nil if no check rejected it.
+// requestChecks returns the checks of a rejected request in the order in which they are made. It returns nil if no
+// check rejected it.
 func requestChecks(r reporting.Request) (rows []view.CheckRow) {
 	rejection := intake.Rejection{
 		Endpoint: r.Endpoint, Outcome: r.Outcome, Code: apperr.PublicCode(r.Code),

@@ -20,7 +20,7 @@ const (
 )
 
 // requestNames contains the partners, accounts and secrets of requests by their IDs, and the ends of the secrets that
-// had expired or been revoked when they signed a request.
+// had expired or been revoked when a request was signed with them.
 type requestNames struct {
 	partners map[uuid.UUID]models.Partner
 	accounts map[uuid.UUID]models.Account

@@ -58,7 +58,7 @@ func (h *Handlers) showRequests(
 	f.Endpoint, f.Outcome = web.SearchText(q, "endpoint"), web.SearchText(q, "outcome")
 	within := q.Get("range")
 	if v.AllPartners {
-		within = cmp.Or(within, "24h") // the groups of all requests of all partners would take too long
+		within = cmp.Or(within, "24h") // grouping all requests of all partners would take too long
 	}
 	v.Ranges, f.Since = web.RangeFilter(within, h.RequestLogDays, k.Now)
 	v.Endpoints = web.SelectOption([]ui.Option{

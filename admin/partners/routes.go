@@ -24,7 +24,7 @@ type Handlers struct {
 	Partners       *partners.Service
 	Prices         *ratecard.Service
 	PublicURL      string // origin of base URLs and documentation links
-	RequestLogDays int    // for how many days requests are logged
+	RequestLogDays int    // for how many days the request log is kept
 	Reporting      *reporting.Reader
 	Staff          *staff.Service
 }

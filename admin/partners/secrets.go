@@ -90,7 +90,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 		}
 		v.Secrets = append(v.Secrets, row)
 	}
-	// If the partner signs, the list of open tasks above says so.
+	// If the partner needs a secret, the list of open tasks above reports that it has none.
 	v.NoneValid = len(secrets) > 0 && active == 0 && !needsSecret(p)
 	if may {
 		v.NewURL = head.URL + "/secrets/new"

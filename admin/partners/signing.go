@@ -101,7 +101,8 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	return f, nil
 }
 
-// modeChange is a change of the effective signing mode of an account, or of all accounts that inherit their partner's.
+// modeChange is a change to the effective signing mode of an account, or of all accounts that inherit their partner's
+// mode.
 type modeChange struct {
 	was, is  models.SigningMode
 	recent   view.ForecastRow // posts of these accounts that were accepted in the last 24 hours
@@ -167,8 +168,9 @@ func inactive(p models.Partner) string {
 	return "the partner is " + string(p.Status)
 }
 
-// confirmMode returns a form that shows a page before it makes its change, and again if the step-up on the page fails.
-// It returns the form unchanged if no confirmation is necessary. The parameter crumbs leads to the form.
+// confirmMode returns a form that shows a confirmation page before it makes its change, and shows the page again if the
+// step-up on it fails. If no confirmation is necessary, confirmMode returns the form unchanged. The parameter crumbs
+// contains the links to the parent pages.
 func confirmMode(k *web.Request, form web.Form, c modeChange, action, cancel string, crumbs ...ui.Link) web.Form {
 	if c.consequence() == "" {
 		return form
@@ -200,7 +202,7 @@ func confirmMode(k *web.Request, form web.Form, c modeChange, action, cancel str
 	return form
 }
 
-// changed returns a value that a form changes, or nothing if it stays as it was.
+// changed returns a fact with the old and the new value, or nothing if they are equal.
 func changed(name, old, is string) []ui.Fact {
 	if old == is {
 		return nil
@@ -208,7 +210,7 @@ func changed(name, old, is string) []ui.Fact {
 	return []ui.Fact{{Name: name, Value: old + " → " + is}}
 }
 
-// partnerModeChange describes a change of a partner's signing mode. Accounts with a mode of their own keep it.
+// partnerModeChange describes a change to a partner's signing mode. Accounts with a mode of their own keep it.
 func (h *Handlers) partnerModeChange(k *web.Request, p models.Partner, mode models.SigningMode) (modeChange, error) {
 	c := modeChange{
 		was: partners.EffectiveMode(models.SigningInherit, p.SigningMode, h.DefaultSigning),
@@ -258,7 +260,8 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	return k.Submit(confirmMode(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			if p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared { // also if it is submitted again
+			// Nothing changes, for example because the form was submitted twice.
+			if p.SigningMode == models.SigningMode(f.mode) && p.SharedBaseURL == f.shared {
 				return web.Unchanged(url + "?tab=signing"), nil
 			}
 			return url + "?tab=signing", h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormRowVersion(),

@@ -54,7 +54,7 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 // leadFilter is like idFilter for a lead. The filter can also contain a transactionId.
 func leadFilter(q url.Values, name string) uuid.UUID { return parseFilter(q, name, parseLead) }
 
-// parseLead is like quote.ParseLead, and adds a prefix that is missing.
+// parseLead is like quote.ParseLead, but adds the prefix if it is missing.
 func parseLead(text string) (uuid.UUID, error) {
 	if !strings.Contains(text, "_") {
 		text = string(id.Lead) + strings.TrimSpace(text)

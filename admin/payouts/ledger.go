@@ -40,7 +40,7 @@ type ledgerSelection struct {
 	partner models.Partner
 }
 
-// invalid reports whether the page explains a value of the filter that is not valid.
+// invalid reports whether the filter contains a partner or an account that is not valid, which the page explains.
 func (f ledgerSelection) invalid() bool {
 	return f.Partner == uuid.Max || f.Account == uuid.Max
 }

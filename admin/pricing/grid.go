@@ -168,7 +168,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	if k.May(web.WritePricing) {
 		v.NewURL = "/pricing/drafts/new"
 	}
-	copied := live.CopiedFrom > 0 // the version may itself be a rollback, away from the one before it
+	copied := live.CopiedFrom > 0 // the version may itself be a rollback that undoes the one before it
 	if before := live.Version - 1; before > 0 && !copied && k.May(web.PublishPricing) {
 		v.RollBack = rollBackLink(before)
 	}

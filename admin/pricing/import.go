@@ -103,7 +103,7 @@ func (h *Handlers) importFile(k *web.Request) error {
 // memory than the file's rules.
 const importGC = 10
 
-// acquireImport waits until no other file is being read, because a large file needs much memory.
+// acquireImport waits until no other file is being read, because a large file needs a lot of memory.
 func (h *Handlers) acquireImport(k *web.Request) (release func(), err error) {
 	timer := time.NewTimer(importTimeout)
 	defer timer.Stop()

@@ -17,10 +17,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxImportMemory is the limit for the memory that an import takes from the operating system.
+// maxImportMemory limits the memory that an import obtains from the operating system.
 const maxImportMemory = 200 << 20
 
-// largeFiles returns files of almost pricingrules.MaxFile bytes that need much memory.
+// largeFiles returns files of almost pricingrules.MaxFile bytes that need a lot of memory.
 func largeFiles() map[string]string {
 	repeat := func(head, item, tail string) string {
 		return head + strings.Repeat(item, (pricingrules.MaxFile-len(head)-len(tail))/len(item)) + tail
@@ -108,7 +108,7 @@ func TestImportNeedsLittleMemory(t *testing.T) {
 	}
 }
 
-// memoryInUse returns the memory that the process has from the operating system.
+// memoryInUse returns the amount of memory that the process has obtained from the operating system.
 func memoryInUse() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)

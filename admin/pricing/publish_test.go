@@ -295,7 +295,7 @@ func TestPublishingFormsRejectBadRequests(t *testing.T) {
 	d.CheckAuditLog(t)
 }
 
-// A rollback takes a link on the page of the version, and a form that shows its changes.
+// The page of a version links to a form that shows the changes of a rollback and carries it out.
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})

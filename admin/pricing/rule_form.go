@@ -23,7 +23,7 @@ var amountNames = []view.AmountFields{
 	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price, before the partner's adjustment."},
 }
 
-// ruleFields returns the names of the form's fields that can be saved, which the note is not.
+// ruleFields returns the names of the form's fields that can be saved. These are all fields except the note.
 func ruleFields() []string {
 	names := []string{"industry", "category", "country", "urgency", "multiplier", "exclude"}
 	for _, amounts := range amountNames {

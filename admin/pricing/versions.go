@@ -19,7 +19,8 @@ const (
 
 var allVersions = ui.Link{Label: "Version history", URL: "/pricing/versions"}
 
-// newerVersions returns the version that ends the next newer page, or "" if that is the page with the newest versions.
+// newerVersions returns the parameter before of the next newer page. It returns "" if that page contains the newest
+// versions.
 func (h *Handlers) newerVersions(k *web.Request, before, size int) (string, error) {
 	live, err := h.Prices.Current(k.R.Context())
 	if err != nil || before+size > live.Version {

@@ -43,7 +43,7 @@ func TestOwnExportsMatchTheLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Time.Advance(2 * time.Minute) // the cutoff has minutes
+	c.Time.Advance(2 * time.Minute) // the cutoff is in whole minutes
 	run, err := id.Parse(id.Payout, path.Base(c.PreparedRun(t, "0")))
 	if err != nil {
 		t.Fatal(err)

@@ -334,7 +334,7 @@ func TestReconciliationsScope(t *testing.T) {
 	}
 }
 
-// After a comparison was stopped, the page shows the reason and the mapping.
+// When a comparison has been stopped, the page shows the reason and the mapping.
 func TestStopComparison(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{}) // without a running job queue

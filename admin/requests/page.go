@@ -121,7 +121,7 @@ func canExtend(k *web.Request, r requests.Request) bool {
 	return ok && r.ExtendedAt == nil && !r.Overdue(k.Now)
 }
 
-// shownLeads is the number of leads that the page of a request lists.
+// shownLeads is the maximum number of leads that the page of a request lists.
 const shownLeads = 50
 
 // addLeads adds the leads that were found.
@@ -170,7 +170,7 @@ func leadLink(k *web.Request, lead, partner uuid.UUID) ui.Link {
 	return link
 }
 
-// addHolds adds the legal holds over the first of the leads that are under one.
+// addHolds adds the legal holds for the first shownLeads of the leads that are under one.
 func (h *Handlers) addHolds(k *web.Request, held []uuid.UUID, v *view.RequestView) error {
 	if len(held) == 0 {
 		return nil

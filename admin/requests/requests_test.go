@@ -191,7 +191,7 @@ func TestNewRequestAtWarning(t *testing.T) {
 	}
 }
 
-// Leads under a legal hold are left, and the request says so.
+// Leads under a legal hold are not erased, and the request's page says so.
 func TestErasureLeavesHeldLeads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -226,8 +226,8 @@ func TestErasureLeavesHeldLeads(t *testing.T) {
 	r.officer.Get(t, at).Expect(t, "closed", http.StatusOK, `data-state="erased"`)
 }
 
-// A request over leads that are already erased says so. If they were erased after it was received, it then lists
-// the partners to notify.
+// The page of a request for leads that are already erased says so. If the leads were erased after the request was
+// received, the page lists the partners to notify as soon as the consumer has been answered.
 func TestRequestForErasedLeads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -246,7 +246,7 @@ func TestRequestForErasedLeads(t *testing.T) {
 	r.officer.Get(t, at).Expect(t, "notified", http.StatusOK, `data-state="nothing_found"`, `data-state="notified"`)
 }
 
-// After an erasure, a request stays open until each partner was notified or the user has recorded why not.
+// After an erasure, a request stays open until each partner has been notified or the user has recorded why not.
 func TestPartnersToNotify(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -424,7 +424,7 @@ func TestDeadlineAndRejection(t *testing.T) {
 	r.CheckAuditLog(t)
 }
 
-// The form keeps what was typed, but nothing of it is stored.
+// The form keeps what was typed, but none of it is stored.
 func TestInvalidNewRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -471,8 +471,8 @@ func TestRequestsConcernAllPartners(t *testing.T) {
 	}
 }
 
-// TestExportNamesRecipients checks that the form for an export has warnings while it names neither the controller nor the
-// recipients.
+// TestExportNamesRecipients checks that the form for an export has warnings if the export names neither the controller
+// nor the recipients.
 func TestExportNamesRecipients(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

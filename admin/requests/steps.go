@@ -202,7 +202,7 @@ func fillClose(k *web.Request, r requests.Request, v *view.StepView) error {
 	return nil
 }
 
-// page shows the form. If the request is closed, it goes back to the request.
+// page shows the form. If the request is closed, it redirects to the request's page.
 func (s *step) page(k *web.Request) error {
 	r, err := s.h.request(k)
 	if err != nil {

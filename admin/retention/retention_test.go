@@ -27,7 +27,7 @@ func TestRetentionPage(t *testing.T) {
 	if p := b.Get(t, "/privacy/retention/apply"); p.Status != http.StatusSeeOther || p.Location() != "/privacy/retention" {
 		t.Errorf("nothing to apply: got %d", p.Status)
 	}
-	// Another node had a longer period in effect.
+	// Another node put a longer period into effect.
 	b.Exec(t, `INSERT INTO retention_periods (category, country, days, position, accepted_at, accepted_by)
 		SELECT c, country, 9, '00000000-0000-0000-0000-000000000000', $1, 'ann' FROM unnest('{contact,consent}'::text[]) c, unnest(ARRAY['', 'DE']) country`, b.Time.Now())
 	if p := b.Get(t, "/privacy/retention"); p.Status != http.StatusOK || !slices.Equal(p.Values("data-country"), []string{"", "DE", "", "DE"}) {
@@ -41,7 +41,7 @@ func TestRetentionPage(t *testing.T) {
 	}
 }
 
-// The navigation leads to the first page of the area, and tabs lead to the others.
+// The navigation links to the first page of the area, and tabs link to the others.
 func TestPrivacyTabs(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

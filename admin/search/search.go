@@ -71,7 +71,7 @@ func (h *Handlers) open(k *web.Request, text string) error {
 	default:
 		v.State = ui.SearchName
 		switch found, err := h.HasReference(k, text); {
-		case web.Failure(err) != nil: // while erased data is hidden, leads cannot be found by their references
+		case web.Failure(err) != nil: // while erasable data is hidden, leads cannot be found by their references
 			v.CanFindLeads = false
 		case err != nil:
 			return err

@@ -59,7 +59,7 @@ func TestJump(t *testing.T) {
 			}
 		}
 	}
-	// Without access to the page and the events of an object, it is as if it did not exist.
+	// For a user without access to an object's page and events, the object seems not to exist.
 	if p := b.Get(t, "/jump?q="+ratecard.ID(draft.ID)); p.Status != http.StatusNotFound {
 		t.Errorf("user without pricing.read: got %d to %q", p.Status, p.Location())
 	}

@@ -46,7 +46,7 @@ func (h *Handlers) suggest(k *web.Request) error {
 	return k.Show(http.StatusOK, ui.SuggestionOptions(options[:min(len(options), maxSuggestions)]))
 }
 
-// suggestPartners returns the partners that match a text, or the last item of a list that is separated by commas.
+// suggestPartners returns the partners that match a text or, if the text is a list separated by commas, its last item.
 func (h *Handlers) suggestPartners(k *web.Request, text string) (options []ui.Option, err error) {
 	before, last := "", text
 	if comma := strings.LastIndex(text, ","); comma >= 0 {

@@ -24,7 +24,7 @@ func (h *Handlers) endSession(k *web.Request) error {
 	return k.Redirect(sessionsURL(p))
 }
 
-// endSessionsView returns the form that confirms the end of a number of sessions.
+// endSessionsView returns the form that asks the user to confirm that the given number of sessions will end.
 func endSessionsView(sessions int) confirmView {
 	return func(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
 		return &ui.ConfirmView{

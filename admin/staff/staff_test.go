@@ -189,7 +189,8 @@ func TestStaffSearch(t *testing.T) {
 	}
 }
 
-// TestRevokeSessionsAsksFirst checks that the end of several sessions is confirmed on a page with their number.
+// TestRevokeSessionsAsksFirst checks that several sessions are revoked only after confirmation on a page that states
+// their number.
 func TestRevokeSessionsAsksFirst(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

@@ -30,10 +30,10 @@ func PageOf[K comparable](q url.Values, size int, parse func(string) (K, error))
 	return p
 }
 
-// NumberPage returns the page of a list whose keys are numbers from 1.
+// NumberPage returns the page of a list whose keys are positive whole numbers.
 func NumberPage(q url.Values) postgres.Page[int64] { return PageOf(q, PageSize, ParseNumber) }
 
-// ParseNumber parses a number from 1.
+// ParseNumber parses a positive whole number.
 func ParseNumber(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && n < 1 {

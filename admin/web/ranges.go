@@ -61,9 +61,9 @@ var ranges = []Range{
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
 
-// RangeFilter returns the options of a filter by time, and when the range with the given name begins. It leaves out
-// ranges that are longer than the given number of days, and selects the longest other one instead. Without a name, no
-// range is selected and the time is zero.
+// RangeFilter returns the options of a filter by time, and the time at which the range with the given name begins. It
+// leaves out ranges that are longer than the given number of days. If it leaves out the named range, it selects the
+// longest of the others instead. Without a name, no range is selected and the time is zero.
 func RangeFilter(name string, days int, now time.Time) (options []ui.Option, since time.Time) {
 	for _, r := range ranges {
 		kept := r.step*time.Duration(r.steps) <= time.Duration(days)*24*time.Hour
@@ -85,9 +85,9 @@ func (r Range) Name() string { return r.name }
 // maxDays is the maximum number of days in a range of dates.
 const maxDays = 400
 
-// selectedDates returns the range of dates in the query's parameters from and to, and its times. Without one of the
-// dates, it is the other one or, for the end, today. If the query has no dates or they are not valid, ok is false. In
-// the second case, mistakes explains why.
+// selectedDates returns the range of dates in the query's parameters from and to, and its times. If only to is set, the
+// range is that day. If only from is set, the range ends today. If neither is set, or if a date is not valid, ok is
+// false. If a date is not valid, mistakes explains why.
 func (k *Request) selectedDates() (r Range, within reporting.Range, mistakes []Notice, ok bool) {
 	from, until, mistakes := DateRange(k.R.URL.Query())
 	if from.IsZero() && until.IsZero() && len(mistakes) == 0 {

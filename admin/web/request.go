@@ -83,7 +83,7 @@ func (k *Request) ParseForm() error {
 	return nil
 }
 
-// isCrossSiteNavigation reports whether another site caused the request, by the rule for submitted
+// isCrossSiteNavigation reports whether another site caused the request. It applies the same rule as for submitted
 // forms. That site may have chosen the URL, and with it some of the text on the page.
 func (k *Request) isCrossSiteNavigation() bool {
 	form := k.R.WithContext(k.R.Context())

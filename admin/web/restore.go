@@ -41,10 +41,10 @@ var formNotSaved = Notice{
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// saveForm saves the values of the fields in Route.Saves of a form that was submitted after the session had
-// ended. It returns the page to open after the same user has signed in again. On that page, the values
-// are restored. If the form cannot be restored, it returns the overview, which says so. If the request does not
-// come from a session that has ended, saveForm returns "".
+// saveForm saves the values of a form that was submitted after the session had ended, but only those of the fields in
+// Route.Saves. It returns the page to open after the same user has signed in again. On that page, the values are
+// restored. If no page can restore the form, it returns the overview, which says so. If the request does not come from
+// a session that has ended, saveForm returns "".
 func (k *Request) saveForm() string {
 	if k.Session.Stage != "" {
 		return ""

@@ -16,10 +16,10 @@ const savedCookie = "pingpost_saved"
 // maxRequestID is the length of a request ID.
 const maxRequestID = len("rq_") + 26
 
-// savedSeconds is how long the notice waits for the next page.
+// savedSeconds is how long the cookie is valid. After this time, the next page shows no notice.
 const savedSeconds = 60
 
-// savedCode is the code of the notice. Error pages do not show it.
+// savedCode is the code of the notice about what was saved. Error pages do not show this notice.
 const savedCode = "saved"
 
 // savedTexts are the notices for the actions of forms. Actions without a notice show their result in another way.

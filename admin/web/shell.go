@@ -98,7 +98,8 @@ func firstURL(tabs []ui.Tab) string {
 // documentation is the start of the URLs of documentation pages.
 const documentation = "https://github.com/pingpost/pingpost/blob/main/docs/"
 
-// helpPages maps pages of the console to documentation pages about them. The longest path that contains a page applies.
+// helpPages maps paths in the console to documentation pages about them. For a page with several matching paths, the
+// longest one applies.
 var helpPages = map[string]string{
 	"/":                    "README.md",
 	"/account":             "how-to/manage-staff.md",

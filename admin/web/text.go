@@ -22,8 +22,8 @@ func IsID(text string) bool {
 	})
 }
 
-// IsContact reports whether a text looks like an email address or a phone number. If it could be a consumer's, no URL
-// and no page may repeat it.
+// IsContact reports whether a text looks like an email address or a phone number. Because it can be a consumer's, no
+// URL and no page may repeat it.
 func IsContact(text string) bool { return strings.Contains(text, "@") || payload.LooksLikePhone(text) }
 
 // ValidText reports whether Postgres can store a text.
@@ -140,7 +140,7 @@ func TimeOf(at *time.Time) time.Time {
 	return *at
 }
 
-// FileNamePart makes a text safe for a file name: it keeps only ASCII letters, digits and hyphens.
+// FileNamePart makes a text safe for a file name. It keeps only ASCII letters, digits and hyphens.
 func FileNamePart(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -82,7 +82,8 @@ func (u User) RoleNamesGranting(p authz.Permission) string {
 	return enumerate(names, "or")
 }
 
-// EventReader returns which audit events the user may see: those about the areas that they may open.
+// EventReader returns a function that determines which audit events the user may see. These are the events about areas
+// that the user may open.
 func (u User) EventReader() audit.Reader {
 	return func(a audit.Area) scope.Scope {
 		p := authz.Permission{Object: string(a), Action: "read"}

@@ -19,10 +19,10 @@ func (k *Request) JobStatus(w models.Job) ui.JobStatus {
 	return s
 }
 
-// MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs, and the jobs of
-// partners for which they have the permission payouts.write. For a job without a partner, they need this
-// permission for all partners, and for a replay pricing.write. No user may cancel a retention run, because
-// it would be continued within an hour.
+// MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs, and the jobs of partners for
+// which they have the permission payouts.write. For a job without a partner, they need this permission for all
+// partners. For a replay, they need the permission pricing.write. No user may cancel a retention run, because it would
+// be continued within an hour.
 func (k *Request) MayStopJob(w models.Job) bool {
 	switch {
 	case w.Kind == models.JobRetentionRun:

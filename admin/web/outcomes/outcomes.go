@@ -148,8 +148,8 @@ func Logged() (all []ui.Option) {
 	return all
 }
 
-// Fix returns how to fix a rejected request, or "". The fix depends on the code of the response if
-// transactions that have expired or were already delivered have the same outcome, but different causes.
+// Fix returns how to fix a rejected request, or "". Posts for expired or already delivered transactions can have the
+// same outcome but different causes, so their fix depends on the code of the response.
 func Fix(outcome, code string) string {
 	fix := cmp.Or(codeFixes[apperr.PublicCode(code)], reasons[outcome].fix)
 	if alsoUnsigned(outcome, code) {
