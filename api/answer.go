@@ -21,7 +21,7 @@ func write(c *gin.Context, rec *httpserver.Record, status int) {
 		h["Content-Length"] = []string{strconv.Itoa(len(rec.Answer))}
 	}
 	c.Writer.WriteHeader(status)
-	c.Writer.Write(rec.Answer) //nolint:errcheck // the client is gone
+	c.Writer.Write(rec.Answer) //nolint:errcheck // the client has disconnected
 }
 
 var (

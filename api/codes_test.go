@@ -86,8 +86,8 @@ func valuesOf(schema *openapi3.SchemaRef) map[string]map[string]any {
 	return values
 }
 
-// Each public code is in the document's list and in an example of an error, and each code in these is a
-// public code.
+// Each public code is in the document's list and in an example of an error. The list and the examples contain no other
+// codes.
 func TestErrorCodes(t *testing.T) {
 	doc := loadDocument(t)
 	codes := slices.Sorted(slices.Values(constantsOf(t, "../internal/base/apperr", "PublicCode")))

@@ -70,7 +70,7 @@ func writeDocument(c *gin.Context, contentType string, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.Writer.WriteHeader(http.StatusOK)
 	if c.Request.Method != http.MethodHead {
-		c.Writer.Write(body) //nolint:errcheck // the client is gone
+		c.Writer.Write(body) //nolint:errcheck // the client has disconnected
 	}
 }
 
@@ -85,8 +85,8 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// elsewhere contains paths that lead to a document, with the document's path. It is relative because a
-// proxy may add a prefix to both paths.
+// elsewhere maps paths that redirect to a document to the document's path, which is relative because a proxy may add a
+// prefix to both paths.
 var elsewhere = map[string]string{
 	"/docs/":        "../docs",
 	"/openapi.json": "openapi.yaml",

@@ -99,7 +99,7 @@ func (p producer) withoutLeads() producer {
 	return p.with(func(other *testkit.Platform) { other.Leads = leads.NewStore(pool) })
 }
 
-// suspended adds a partner and suspends it. It returns the partner, and a post for a quote from before.
+// suspended adds a partner and suspends it. It returns the partner, and a post for a quote from before the suspension.
 func (p producer) suspended(slug string) (testkit.Partner, string) {
 	p.t.Helper()
 	partner := p.AddPartner(p.t, slug, models.SigningRequired)
@@ -114,8 +114,8 @@ func (p producer) suspended(slug string) (testkit.Partner, string) {
 
 func (p producer) stamp() string { return strconv.FormatInt(p.Time.Now().Unix(), 10) }
 
-// produced are the requests that produce the examples in the document, by their names. The examples of
-// status 200 have the name of their response before their own.
+// produced are the requests that produce the examples in the document, by their names. The name of an example with
+// status 200 follows the name of its response.
 var produced = map[string]func(producer) *httptest.ResponseRecorder{
 	"Priced priced": func(p producer) *httptest.ResponseRecorder { return p.send(sharedPing, leastPing) },
 	"Priced declined": func(p producer) *httptest.ResponseRecorder {
@@ -293,8 +293,8 @@ func TestExamplesAreProduced(t *testing.T) {
 	}
 }
 
-// The requests whose responses contain the examples of the codes in lists. A body without a transactionId is
-// sent as a ping. $TX stands for the transactionId of a new quote.
+// codeRequests contains the requests whose responses contain the examples of the codes in lists. A body without a
+// transactionId is sent as a ping. $TX stands for the transactionId of a new quote.
 var codeRequests = map[string]map[string]string{
 	"FieldCode": {
 		"required":      `{"transactionId":"tx_A","consent":{"acknowledged":true}}`,

@@ -256,7 +256,7 @@ func TestSigningExampleIsCorrect(t *testing.T) {
 	}
 }
 
-// The document's pattern of a missing value matches the texts that the service treats as missing.
+// The document's pattern for missing values matches the texts that the service treats as missing.
 func TestPatternOfMissingValues(t *testing.T) {
 	pattern := regexp.MustCompile(loadDocument(t).Components.Schemas["NotGiven"].Value.Pattern)
 	for r := range rune(0x10000) {

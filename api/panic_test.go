@@ -28,7 +28,7 @@ func (c *panicking) Now() time.Time {
 	return c.Manual.Now()
 }
 
-// checkLogged checks that a partner's request log contains a request with the given status once.
+// checkLogged checks that a partner's request log contains a request exactly once, with the given status.
 func (s *service) checkLogged(t *testing.T, p testkit.Partner, endpoint, request string, status int) {
 	t.Helper()
 	s.Traffic.Flush(t.Context())

@@ -54,8 +54,8 @@ func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 //	{"status":"success","leadId":"ld_…","payout":45.6,"currency":"GBP","transactionId":"tx_…","reference":"…",
 //	"subId":"…","hmacVerified":true,"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
 //
-// A sandbox lead also has "sandbox":true, after the currency. It has a reference and a subId only if the lead
-// has them. There can be warnings (see appendWarnings).
+// A sandbox lead also has "sandbox":true, after the currency. The response has a reference and a subId only if the lead
+// has them. It can have warnings (see appendWarnings).
 //
 // payout is in major units of the quote's currency. The parts of the envelope are in
 // padded base64.

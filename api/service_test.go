@@ -46,7 +46,7 @@ func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.C
 	return newLimitedService(t, p, apiClock, intakeClock, intake.Settings{MatchFailures: 1})
 }
 
-// newLimitedService is like newService, but has other limits.
+// newLimitedService is like newService, but with the given limits.
 func newLimitedService(
 	t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock, limits intake.Settings,
 ) *service {
@@ -110,8 +110,8 @@ func (s *service) sign(secret string, at time.Time, path, body string) *httptest
 	return s.serve(r)
 }
 
-// serve handles a request. If the response is an error, it must match the OpenAPI document, which includes
-// that its code is listed and its requestId is the X-Request-Id.
+// serve handles a request. If the response is an error, it must match the OpenAPI document. Its code must be listed
+// there, and its requestId must be the X-Request-Id.
 func (s *service) serve(r *http.Request) *httptest.ResponseRecorder {
 	s.t.Helper()
 	answer := httptest.NewRecorder()

@@ -80,8 +80,8 @@ type sample struct {
 // Tokens splits the JSON into parts that are shown in different colours.
 func (s sample) Tokens() []token { return tokens(s.JSON) }
 
-// errorRow is one cause of an error and its fix. ID is the anchor of the code. It is empty if another row
-// has the same code and is listed first.
+// errorRow is one cause of an error and its fix. ID is the anchor of the code. It is empty if an earlier row has the
+// same code.
 type errorRow struct {
 	Status, Message, Code, ID string
 

@@ -95,7 +95,7 @@ func (p *Pages) Partner(l partners.Linked) ([]byte, error) {
 		return nil, err
 	}
 	rendered, err := p.execute(data)
-	// The reference, which is the same for all partners, contains the base URL of any partner.
+	// The reference is the same for all partners, so its base URL contains a placeholder for the partner's slug.
 	return bytes.ReplaceAll(rendered, []byte("{partnerSlug}"), []byte(html.EscapeString(l.Partner.Slug))), err
 }
 

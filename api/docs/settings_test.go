@@ -22,7 +22,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Every setting that the document names is known, and used only once for each name.
+// Every setting that the document names is replaced with its value.
 func TestDocumentNamesKnownSettings(t *testing.T) {
 	named := regexp.MustCompile(`\{(origin|[a-z]+\.[a-z_]+)\}`)
 	if found := named.FindAll(document(t), -1); len(found) < 10 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// inPseudoTerminal runs its arguments in a pseudo-terminal. The standard input of the script is what the user
-// types. It exits with the code of the command.
+// inPseudoTerminal runs its arguments in a pseudo-terminal. The standard input of the script is what the user types.
+// The script exits with the exit code of the command.
 const inPseudoTerminal = `
 import os, pty, sys
 sys.exit(pty.spawn(sys.argv[1:]) >> 8)

@@ -91,7 +91,7 @@ func (d leadData) evidence() *evidence.Service {
 	})
 }
 
-// verifiedView is the result of verifying a pack in command output.
+// verifiedView is the result of verifying a pack, as commands print it.
 type verifiedView struct {
 	LeadID      string    `json:"lead_id"`
 	CreatedAt   time.Time `json:"created_at"`
@@ -145,7 +145,7 @@ platform's public keys. Take the URL of the keys from a source that you trust, n
 	return c
 }
 
-// readFile reads a file that has at most as many bytes as most says.
+// readFile reads a file. It returns an error if the file has more bytes than the parameter most allows.
 func readFile(name string, most int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -185,8 +185,8 @@ func publicKeys(ctx context.Context, source string) ([]pack.PublicKey, error) {
 	return keys, nil
 }
 
-// download gets the public keys from a URL. It accepts HTTP only from this machine, because anyone on the
-// way could otherwise replace the keys.
+// download gets the public keys from a URL. It accepts HTTP only from this machine, because otherwise anyone on the
+// network path could replace the keys.
 func download(ctx context.Context, source string) ([]byte, error) {
 	u, err := url.Parse(source)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
-// After the versions that wrapped them were deleted, the leads in an old backup cannot be decrypted. A
-// version is kept while it is too young, or while a lead in the database needs it.
+// The leads in an old backup cannot be decrypted once the key versions that they need have been deleted. A version is
+// kept while it is too young, or while a lead in the database needs it.
 func TestExpiredKeysCloseOldBackups(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)

@@ -125,8 +125,8 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	}
 }
 
-// A node whose key is not registered is not ready. After the key has been introduced, it becomes ready
-// without a restart.
+// A node whose key is not registered is not ready. When the key has been registered, the node becomes ready without a
+// restart.
 func TestKeysIntroduce(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)

@@ -57,7 +57,7 @@ func (f *termFlags) read(c *cobra.Command) (p leads.Person, err error) {
 	return leads.Person{Phone: strings.TrimSpace(term), Country: strings.ToUpper(f.country)}, nil
 }
 
-// personLeadView is one of a person's leads in command output.
+// personLeadView is one of a person's leads, as commands print it.
 type personLeadView struct {
 	LeadID  string `json:"lead_id"`
 	Partner string `json:"partner"` // id
@@ -212,17 +212,17 @@ func confirmPerson(c *cobra.Command, s *reveal.Service, yes bool, person leads.P
 	return len(found), confirm(c, yes, what.String())
 }
 
-// requestView is the result of an export or erasure in command output.
+// requestView is the result of an export or erasure, as commands print it.
 type requestView struct {
 	Request    string        `json:"request"`
 	Leads      int           `json:"leads"`
-	Held       int           `json:"held,omitempty"` // left, because they are under a legal hold
+	Held       int           `json:"held,omitempty"` // not erased, because they are under a legal hold
 	Passphrase string        `json:"passphrase,omitempty"`
 	Receipts   []erasureView `json:"receipts,omitempty"`
 	ToNotify   []noticeView  `json:"partners_to_notify,omitempty"` // of the erasure
 }
 
-// noticeView is a partner to notify of an erasure in command output.
+// noticeView is a partner to notify of an erasure, as commands print it.
 type noticeView struct {
 	Partner string `json:"partner"` // id
 	Leads   int    `json:"leads"`

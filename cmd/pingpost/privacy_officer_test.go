@@ -140,7 +140,8 @@ func revealEmail(t *testing.T, lead string, env ...string) outcome {
 	return call(t, "", env, "lead", "reveal", lead, "--field", "email", "--reason", "request")
 }
 
-// states fails the test unless the leads have the given states. Only leads that are not erased can be revealed.
+// states fails the test unless the leads have the given states, and the email address can be revealed only if the lead
+// is not erased.
 func (o *officer) states(t *testing.T, env []string, want map[string]string) {
 	t.Helper()
 	for lead, state := range want {
@@ -251,7 +252,7 @@ func (o *officer) restore(t *testing.T) {
 		"RESTORED_URL="+o.superuser(t, "pingpost_restored"))
 	out := o.guides.follow(t, backup+"#3-check-it-before-you-use-it", env...)
 	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +4 `).MatchString(out) {
-		t.Errorf("the restored database has not four leads: %s", out)
+		t.Errorf("the restored database does not have four leads: %s", out)
 	}
 
 	_, node := serveReady(t, env)
@@ -310,8 +311,8 @@ func (o *officer) entries(t *testing.T) []string {
 	return files
 }
 
-// exportEvidence creates a pack with the evidence that the lead was erased. It is valid, and a pack in which a
-// byte was changed is not.
+// exportEvidence creates a pack with the evidence that the lead was erased. The pack must be valid, and a copy in which
+// a byte was changed must be rejected.
 func (o *officer) exportEvidence(t *testing.T) {
 	o.guides.follow(t, evidencePage+"#on-the-command-line", "LEAD="+o.asked)
 	file := filepath.Join(o.guides.dir, "evidence.zip")
@@ -378,7 +379,7 @@ func (o *officer) verify(t *testing.T, section string) outcome {
 	return o.guides.try(t, evidencePage+"#"+section, "API_URL="+o.APIURL)
 }
 
-// revokeKey replaces the key, and then revokes it as stolen. The pack is valid until then.
+// revokeKey replaces the key, and then revokes it as stolen. The pack must be valid until the revocation.
 func (o *officer) revokeKey(t *testing.T) {
 	if err := os.Remove(filepath.Join(o.guides.dir, "evidence.zip")); err != nil {
 		t.Fatal(err)

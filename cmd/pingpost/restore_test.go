@@ -150,9 +150,8 @@ func (b browser) do(t *testing.T, method, path, body string) int {
 	return resp.StatusCode
 }
 
-// A database is restored to a time before an erasure, in each of the ways in
-// docs/how-to/back-up-and-restore.md. Personal data stays closed until the erasure has been replayed.
-// Partners are not affected.
+// A database is restored to a time before an erasure, in each of the ways in docs/how-to/back-up-and-restore.md.
+// Personal data cannot be accessed until the erasure has been replayed. Partners are not affected.
 func TestErasuresInRestoredDatabases(t *testing.T) {
 	t.Parallel()
 	o := newOriginal(t)
@@ -374,8 +373,8 @@ func TestLeadKeysAreBackedUpSeparately(t *testing.T) {
 	}
 }
 
-// If the bucket of the erasure journal cannot be used, a node starts, serves partners, and reports the
-// reason. Personal data is closed.
+// If the bucket of the erasure journal cannot be used, a node starts, serves partners, and reports the reason. Personal
+// data cannot be accessed.
 func TestUnusableBucket(t *testing.T) {
 	t.Parallel()
 	o := newOriginal(t)
@@ -494,8 +493,8 @@ func TestJournalKeyIsReplaced(t *testing.T) {
 	verify(configured, 2)
 }
 
-// fingerprintIn returns the fingerprint in the line about a setting, or "" if it has none. Other lines of a log can
-// contain the IDs of keys, which look the same.
+// fingerprintIn returns the fingerprint in the line about a setting, or "" if the line has none. Other lines of a log
+// can contain the IDs of keys, which look the same.
 func fingerprintIn(text, setting string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, setting) {

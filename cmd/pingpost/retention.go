@@ -21,7 +21,7 @@ func retentionCommand() *cobra.Command {
 	return group("retention", "Show and carry out how long leads are stored", retentionPlan(), retentionRun())
 }
 
-// plannedView is a retention period in command output.
+// plannedView is a retention period, as commands print it.
 type plannedView struct {
 	Category models.RetentionCategory `json:"category"`
 	Country  string                   `json:"country"` // "" for all other countries
@@ -99,7 +99,7 @@ data. The command changes nothing. A lead under a legal hold is counted, but not
 	return c
 }
 
-// erasedView is the result of a run in command output.
+// erasedView is the result of a run, as commands print it.
 type erasedView struct {
 	Contact map[string]int64 `json:"contact"` // numbers of leads by country
 	Consent map[string]int64 `json:"consent"`

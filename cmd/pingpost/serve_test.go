@@ -328,7 +328,7 @@ func configurationCommands(t *testing.T, p *platform) {
 	readableSecret(t, env)
 }
 
-// readableSecret puts the local key into a file, and then lets other users read it.
+// readableSecret stores the local key in a file, and then lets other users read the file.
 func readableSecret(t *testing.T, env []string) {
 	t.Helper()
 	_, kek, _ := strings.Cut(env[2], "=")

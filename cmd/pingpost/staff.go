@@ -134,7 +134,7 @@ func staffCreate() *cobra.Command {
 	return c
 }
 
-// readLine reads the first line of standard input. what is what the line contains, such as "password".
+// readLine reads the first line of standard input. The parameter what describes the line, such as "password".
 func readLine(in io.Reader, what string) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -39,7 +39,7 @@ func postForm(t *testing.T, c *http.Client, address string, form url.Values) (st
 	return resp.StatusCode, resp.Request.URL.Path, string(text)
 }
 
-// staffCommands invites users. An administrator accepts the invitation and logs in.
+// staffCommands invites users. An administrator accepts the invitation and signs in.
 func staffCommands(t *testing.T, p *platform) {
 	text, err := os.ReadFile(p.readyFile)
 	if err != nil {
