@@ -210,7 +210,7 @@ func TestOthersSince(t *testing.T) {
 	}
 }
 
-// TestDuringRequiresLongJob checks that a job which ends before the posts do does not count, except in tests.
+// TestDuringRequiresLongJob checks that a job does not count if it ends before the posts do, except in tests.
 func TestDuringRequiresLongJob(t *testing.T) {
 	l := &lab{}
 	c := contender{run: func(ctx context.Context, length time.Duration) (turn, error) {

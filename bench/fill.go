@@ -142,7 +142,7 @@ func (f *filler) add(ctx context.Context, what, from string, want, batch int, sq
 	return nil
 }
 
-// fillLeads adds the leads. They have the same wrapped data key, whose plain text is discarded, because the contact
+// fillLeads adds the leads. They have the same wrapped data key, whose plaintext is discarded, because the contact
 // records are random bytes.
 func (f *filler) fillLeads(ctx context.Context, p fillPlan) error {
 	if p.leads == 0 {

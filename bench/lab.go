@@ -87,10 +87,12 @@ func (l *lab) sized(n int) int { return max(n/l.size.divisor, 1) }
 // check adds a check at the end of the scenario.
 func (l *lab) check(f func(context.Context) error) { l.checks = append(l.checks, f) }
 
-// cleanup adds a function that runs after the scenario, or after the last one.
+// cleanup adds a function that runs after the scenario. If no scenario is running, the function runs after the last
+// scenario.
 func (l *lab) cleanup(f func() error) { l.cleanups = append(l.cleanups, f) }
 
-// cleanUp runs the cleanup functions except the first ones, the last one first.
+// cleanUp runs and removes the cleanup functions, in reverse order. It leaves the given number of functions that were
+// added first.
 func (l *lab) cleanUp(first int) (err error) {
 	for _, f := range slices.Backward(l.cleanups[first:]) {
 		err = errors.Join(err, f())
@@ -114,7 +116,7 @@ func (l *lab) settle(ctx context.Context) error {
 	return err
 }
 
-// await calls a function repeatedly until it returns true or an error, or until the time is over.
+// await calls a function repeatedly until it returns true or an error, or until the time limit has passed.
 func await(ctx context.Context, limit time.Duration, ready func() (bool, error)) (bool, error) {
 	for end := now().Add(limit); ; {
 		if ok, err := ready(); ok || err != nil || now().After(end) {
@@ -274,7 +276,7 @@ func (l *lab) readUsage(pid int) (u usage, err error) {
 	processes := processTable{}
 	for _, p := range all {
 		if s, err := p.Stat(); err == nil { // otherwise it has ended
-			// Both times of the children are of those that have ended.
+			// The two times for children cover only children that have ended.
 			ticks := s.UTime + s.STime + uint(s.CUTime) + uint(s.CSTime)
 			processes[p.PID] = process{s.PPID, float64(ticks) / 100}
 		}

@@ -152,8 +152,8 @@ func (p *product) contender(name string, run func(context.Context, time.Duration
 	return contender{name: name, pid: p.process.cmd.Process.Pid, run: run}
 }
 
-// sendsPings returns a contender that sends pings to the product. The quantity extra of a turn is the product's
-// resident memory in MB, if the product has answered a million pings.
+// sendsPings returns a contender that sends pings to the product. A turn's quantity extra is the product's resident
+// memory in MB, if the product has answered a million pings.
 func (p *product) sendsPings(name string, j loadJob) contender {
 	return p.contender(name, func(ctx context.Context, length time.Duration) (turn, error) {
 		j.Address = p.address

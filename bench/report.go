@@ -14,7 +14,7 @@ import (
 type figure struct {
 	name     string
 	of       string // name of the contender
-	over     string // name of the contender to compare with; "" if the figure is no ratio
+	over     string // name of the contender to compare with; "" if the figure is not a ratio
 	quantity func(turn) float64
 	unit     string  // "" for a ratio
 	target   float64 // 0 if the figure has no target
@@ -111,8 +111,8 @@ func (f *figure) withUnit(number string) string {
 	return number + " " + f.unit
 }
 
-// decimals returns the number of decimals with which a value is formatted: as many as four significant digits
-// need, and more if they are necessary to show on which side of the target the value is.
+// decimals returns the number of decimals for formatting a value. This is the number that four significant digits need,
+// or more if that is necessary to show on which side of the target the value is.
 func (f *figure) decimals(v float64) int {
 	d := max(0, 3-int(math.Log10(max(v, 1))))
 	for ; f.target != 0 && d < 9; d++ {

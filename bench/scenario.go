@@ -93,7 +93,7 @@ func (l *lab) measure(ctx context.Context, s *scenario) (err error) {
 	return nil
 }
 
-// undisturbed runs one turn, and repeats it if other programs used too much of the machine.
+// undisturbed runs one turn, and repeats it if other programs used too much processor time.
 func (l *lab) undisturbed(ctx context.Context, c contender, length time.Duration) (turn, error) {
 	for {
 		if err := l.settle(ctx); err != nil {

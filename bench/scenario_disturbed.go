@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/retention"
 )
 
-// The scenarios in this file measure how much background work slows down posts, and how fast it is.
+// The scenarios in this file measure how much background work slows down posts, and how fast the background work is.
 
 func rewrapScenario() *scenario {
 	return &scenario{
@@ -224,8 +224,9 @@ func overloadFigures() []*figure {
 	}
 }
 
-// prepareOverload starts the product and runs the given SQL statements. The normal rate is the number of posts per
-// second without overload, and the other numbers are those of the connections without and with overload.
+// prepareOverload starts the product and runs the given SQL statements. The parameter normalRate is the number of posts
+// per second without overload. The parameters connections and overloaded are the numbers of connections without and
+// with overload.
 func (l *lab) prepareOverload(
 	ctx context.Context, name string, normalRate, connections, overloaded int, sql ...string,
 ) ([]contender, error) {

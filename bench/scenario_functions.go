@@ -74,8 +74,8 @@ func prepareFunctions(ctx context.Context, l *lab) ([]contender, error) {
 
 var benchmarkResult = regexp.MustCompile(`\nBenchmark\S+\s+\d+\s+([0-9.]+) ns/op`)
 
-// goBenchmark returns a contender that runs one benchmark of a test program. The quantity extra of its turns is
-// the time of one call, in nanoseconds.
+// goBenchmark returns a contender that runs one benchmark of a test program. A turn's quantity extra is the time that
+// one call takes, in nanoseconds.
 func goBenchmark(program, name string) contender {
 	return contender{name: name, run: func(ctx context.Context, length time.Duration) (t turn, err error) {
 		cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench=^Benchmark"+name+"$",

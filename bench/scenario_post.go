@@ -255,8 +255,9 @@ func (l *lab) findPgbench(ctx context.Context) (string, error) {
 
 var pgbenchResult = regexp.MustCompile(`(?s)actually processed: ([1-9]\d*)\n.*tps = ([0-9.]+) \(without`)
 
-// runPgbench runs pgbench with prepared statements. pgbench counts the time for connecting towards its time, but not
-// towards its rate. If connecting used up the time, it is run again with twice as much.
+// runPgbench runs pgbench with prepared statements. The time that pgbench needs to connect is part of its running time,
+// but not of the time from which it computes its rate. If connecting used up the running time, pgbench runs again for
+// twice as long.
 func (l *lab) runPgbench(
 	ctx context.Context, d *database, program, script string, clients int, length time.Duration,
 ) (turn, error) {

@@ -99,7 +99,7 @@ func slowest(name string, all []func(context.Context) error) contender {
 	}}
 }
 
-// lists returns functions that read one page of the console's list of leads, each with another filter.
+// lists returns functions that read one page of the console's list of leads, each with a different filter.
 func (p *product) lists(ctx context.Context, reader *leads.Reader) (all []func(context.Context) error, err error) {
 	var busiest uuid.UUID // half of the filled leads belong to it
 	err = p.root.QueryRow(ctx, `SELECT id FROM partners WHERE slug = 'bench-000000'`).Scan(&busiest)

@@ -50,8 +50,8 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 	c.check(t)
 }
 
-// TestNodesRestorePartitions detaches the current partitions of tables that posts write to. The nodes must
-// report it, attach them again and become ready, and no acknowledged lead may be lost.
+// TestNodesRestorePartitions detaches the current partitions of tables that posts write to. The nodes must report this,
+// attach the partitions again and become ready, and no acknowledged lead may be lost.
 func TestNodesRestorePartitions(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t, setup{})

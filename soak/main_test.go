@@ -18,9 +18,9 @@ import (
 )
 
 var (
-	nodeKills     = flag.Int("node-kills", 4, "how often a node is killed")
-	postgresKills = flag.Int("postgres-kills", 3, "how often Postgres is killed")
-	disturbances  = flag.Int("disturbances", 1, "how often the network to Postgres is disturbed in each of five ways")
+	nodeKills     = flag.Int("node-kills", 4, "how many times a node is killed")
+	postgresKills = flag.Int("postgres-kills", 3, "how many times Postgres is killed")
+	disturbances  = flag.Int("disturbances", 1, "how many times the network to Postgres is disturbed in each of five ways")
 	hold          = flag.Duration("hold", 15*time.Second, "how long requests are sent while memory is measured")
 	seed          = flag.Uint64("seed", 0, "seed for random choices; 0 for a new one")
 )

@@ -239,7 +239,7 @@ func (n *node) restart(t *testing.T) {
 	n.start(t)
 }
 
-// fall is how often in a row a health check must fail until the load balancer sends no more requests to a
+// fall is the number of consecutive health checks that must fail before the load balancer stops sending requests to a
 // node. On a busy machine, one check of a ready node may take too long.
 const fall = 2
 

@@ -80,7 +80,7 @@ func addresses(t *testing.T, n *node.Node) {
 	})
 }
 
-// pointers checks that some paths near the documents lead to the documents.
+// pointers checks that some paths similar to those of the documents redirect to the documents.
 func pointers(t *testing.T, n *node.Node) {
 	for path, document := range map[string]string{"/docs/": "/docs", "/openapi.json": "/openapi.yaml"} {
 		for _, method := range []string{"GET", "HEAD"} {

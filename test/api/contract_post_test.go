@@ -35,8 +35,8 @@ func postFields(t *testing.T, n *node.Node) {
 	t.Run("reference and subId", func(t *testing.T) { references(t, n) })
 }
 
-// A reference or subId that is not valid is ignored with a warning, in a ping's case in the response to the
-// post (decision 63).
+// A reference or subId that is not valid is ignored. The response to the post contains a warning, even if the value was
+// in the ping (decision 63).
 func references(t *testing.T, n *node.Node) {
 	const ping = `{"industry":"plumber","postcode":"SW1A 1AA","reference":"click-1","subId":7}`
 	tx := n.Ping(t, n.Required.Base(), ping).TransactionID

@@ -162,8 +162,8 @@ func expiredBefore(t *testing.T, n *node.Node) []node.Answer {
 	return []node.Answer{n.Post(t, n.Required, body)}
 }
 
-// impatientClients delivers 40 leads concurrently. Half of the clients give up after 15 ms, and then wait
-// twice as long each time.
+// impatientClients delivers 40 leads concurrently. Half of the clients give up after 15 ms, and then double this time
+// with each attempt.
 func impatientClients(t *testing.T, n *node.Node) []node.Answer {
 	answers := make([]node.Answer, 40)
 	var all sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// answered is what the response to a post or a ping says.
+// answered contains the parts of a response to a post or a ping that the rows state.
 type answered struct {
 	status            int
 	code              string // of an error, or the reason of a declined ping
@@ -52,9 +52,9 @@ type retryRow struct {
 	unpaid bool // the leads have no ledger entries
 }
 
-// TestRetryMatrix retries posts in every way that a partner can retry them, and cuts, freezes and repeats
-// them. Whatever happens, one transaction has at most one lead and one ledger entry, and a signed retry
-// finds the outcome.
+// TestRetryMatrix retries posts in every way that a partner can, even while connections are cut or the database is
+// frozen. In each case, a transaction must have at most one lead and one ledger entry, and a signed retry must find the
+// outcome.
 func TestRetryMatrix(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

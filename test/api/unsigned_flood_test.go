@@ -61,7 +61,7 @@ func TestUnsignedFloodDoesNotUseUpPartnersLimit(t *testing.T) {
 	}
 }
 
-// counts counts values from several goroutines.
+// counts contains how many times each value occurred. Several goroutines can add values at the same time.
 type counts struct {
 	mu sync.Mutex
 	n  map[int]int

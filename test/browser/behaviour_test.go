@@ -131,7 +131,7 @@ func themes(t *testing.T, chromium *browser.Browser) {
 }
 
 // While the user types into a filter, the page is not reloaded and the field keeps the focus. A list that cannot be
-// loaded is reported, and a session that has ended leads to the login.
+// loaded is reported, and if the session has ended, the browser opens the sign-in page.
 func filterKeepsFocus(t *testing.T, chromium *browser.Browser) {
 	h, p := administrator(t, chromium, browser.Emulation{})
 	p.Open(h.URL + "/staff")

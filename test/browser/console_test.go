@@ -75,7 +75,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// signIn signs a user in with the login form.
+// signIn signs a user in with the sign-in form.
 func signIn(h *admintest.Console, p *browser.Page, email string) {
 	p.Open(h.URL + "/login")
 	p.Type(`input[name="email"]`, email)
@@ -528,8 +528,8 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	at("/login")
 }
 
-// jumpInBrowser uses the keyboard to open the page that an id belongs to, and the page of a partner whose name
-// contains a text. The text is suggested, and is in no URL.
+// jumpInBrowser uses the keyboard to open the page that an id belongs to, and the page of a partner whose name contains
+// a text. The partner is suggested while the user types, and the text appears in no URL.
 func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})

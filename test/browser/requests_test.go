@@ -110,7 +110,7 @@ func everyRequestPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// everyNotePage finds and redacts a note in the ledger, beside the evidence of a return.
+// everyNotePage finds and redacts a note in the ledger. The list of notes also contains the evidence for a return.
 func everyNotePage(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	account := id.Format(id.Account, c.Harbour.Account.ID)

@@ -26,8 +26,8 @@ const (
 	ownersAddress = "127.0.0.1"
 )
 
-// staffWithSecondFactor creates a user, logs in from ownersAddress, and sets up a second factor. It
-// returns the setup key.
+// staffWithSecondFactor creates a user, signs in from ownersAddress, and sets up a second factor. It returns the setup
+// key.
 func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	t.Helper()
 	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{
@@ -113,8 +113,8 @@ func submit(t *testing.T, n *node.Node, v *http.Client, path string, form url.Va
 	return resp.StatusCode, resp.Header
 }
 
-// TestSecondFactorCannotBeGuessed tries 150 codes in 30 logins with the right password. The service
-// checks only 20 of them, and the user can still log in from a known address.
+// TestSecondFactorCannotBeGuessed signs in 30 times with the right password, and tries 150 codes. The service checks
+// only 20 of them, and the user can still sign in from a known address.
 func TestSecondFactorCannotBeGuessed(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

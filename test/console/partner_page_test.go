@@ -114,8 +114,8 @@ func TestPartnerPageSamples(t *testing.T) {
 	workedExample(t, page)
 }
 
-// TestPartnerPageSamplesFail runs each sample until it fails: a wrong secret is final, even if half of the
-// first response is lost, and an unknown outcome ends the sample after its time limit, which the test shortens.
+// TestPartnerPageSamplesFail runs each sample until it fails. A wrong secret must end the sample, even if half of the
+// first response is lost. An unknown outcome must end it after its time limit, which the test shortens.
 func TestPartnerPageSamplesFail(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)

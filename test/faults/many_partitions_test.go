@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
-// A database with 260 partitions of each table, which is 21 years, can be dumped and restored. The
-// restored database has the same partitions, indexes, triggers and rights.
+// A database with 260 partitions of each table, which cover 21 years, can be dumped and restored. The restored database
+// has the same partitions, indexes, triggers and rights.
 func TestDumpOfManyPartitions(t *testing.T) {
 	t.Parallel()
 	const months = 260

@@ -59,8 +59,8 @@ func TestReadinessRequiresStoring(t *testing.T) {
 	n.Deliver(t, n.Required, node.MinimalPost)
 }
 
-// TestReadinessRequiresPartitions detaches the current partition of each table that posts write to. The
-// node must report it and attach it again, so that a repeated post is still a replay.
+// TestReadinessRequiresPartitions detaches the current partition of each table that posts write to. The node must
+// report this and attach the partition again, so that a repeated post is still a replay.
 func TestReadinessRequiresPartitions(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -64,8 +64,8 @@ func quickDelivery(t *testing.T, n *node.Node) {
 	node.Decode[node.Delivered](t, post)
 }
 
-// TestStopWaitsForRequests stops a node when clients have sent only half of two requests. The node must
-// close its listeners, but must still answer both requests.
+// TestStopWaitsForRequests stops a node when clients have sent only half of each of two requests. The node must close
+// its listeners, but must still answer both requests.
 func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -215,8 +215,8 @@ func startRecorder(t *testing.T, status int, ready bool) *recorder {
 	return r
 }
 
-// awaitFailedChecks waits until HAProxy has taken the node out of the pool because of two failed checks. HAProxy
-// knows their results before it starts the third.
+// awaitFailedChecks waits until HAProxy has taken the node out of the pool because of two failed checks. When HAProxy
+// starts a third check, it already knows the results of the first two.
 func (r *recorder) awaitFailedChecks(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, "three checks failed", func() bool { return r.failed.Load() >= 3 })
@@ -232,7 +232,7 @@ func (r *recorder) posts() (n int) {
 	return n
 }
 
-// Proxies do not change requests and responses, except the client's address.
+// Proxies forward requests and responses unchanged, except that they replace the client's address.
 func TestProxiesForward(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {
@@ -274,8 +274,8 @@ func TestProxiesForward(t *testing.T) {
 	}
 }
 
-// A post that no node can store is tried at two nodes at most. Posts are shared between the nodes, although
-// a ping precedes each of them.
+// A proxy sends a post that no node can store to at most two nodes. Posts are shared between the nodes, although a ping
+// precedes each of them.
 func TestProxiesLimitTries(t *testing.T) {
 	t.Parallel()
 	for _, p := range programs {
