@@ -203,8 +203,8 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// CheckTitle fails the test unless the page has one heading of the first level, and its title is the heading and the
-// product's name, or the label of the page's tab, the heading and the product's name.
+// CheckTitle fails the test unless the page has exactly one first-level heading, and a title that ends with this
+// heading and the product's name. The title can start with the label of a tab.
 func (p *Page) CheckTitle() {
 	p.t.Helper()
 	const script = `JSON.stringify([document.title,

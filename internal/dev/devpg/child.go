@@ -97,7 +97,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	}
 	defer lock.Close()
 	if j.Temporary {
-		defer os.RemoveAll(j.DataDir) //nolint:errcheck // the caller may be gone
+		defer os.RemoveAll(j.DataDir) //nolint:errcheck // the caller may have ended
 	}
 	if err := l.stopOrphan(); err != nil || j.Sweep {
 		return err

@@ -171,8 +171,8 @@ func (l layout) clearRun() error {
 	return os.MkdirAll(l.socket(), 0o700)
 }
 
-// keepLog renames Postgres's log to its final name. The embedded-postgres library gives the log a random
-// name. It no longer needs that name once Postgres has started.
+// keepLog renames Postgres's log to its final name. The embedded-postgres library gives the log a random name. The
+// library does not need this name after Postgres has started.
 func (l layout) keepLog() error {
 	entries, err := os.ReadDir(l.run())
 	if err != nil {

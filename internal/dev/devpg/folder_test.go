@@ -86,8 +86,8 @@ func TestDamagedFolder(t *testing.T) {
 	t.Run("incomplete", func(t *testing.T) { testIncomplete(t, o) })
 }
 
-// testIncomplete starts in a folder in which an interrupted first start left the marker and an
-// incomplete cluster.
+// testIncomplete starts Postgres in a folder in which an interrupted first start left the marker and an incomplete
+// cluster.
 func testIncomplete(t *testing.T, o Options) {
 	l := layout(o.DataDir)
 	write(t, l.initialising(), "")

@@ -47,7 +47,8 @@ func PlaceHold(t *testing.T, s *erasure.Service, lead uuid.UUID, person bool) mo
 	return h
 }
 
-// RowsWith counts the rows in the whole database whose text contains a text, in any letter case.
+// RowsWith returns the tables that have rows containing a text, in any letter case, each with the number of these rows:
+// "leads: 2".
 func RowsWith(t *testing.T, d *testkit.Database, text string) (found []string) {
 	t.Helper()
 	conn := testkit.Connect(t, d.RootURL)

@@ -26,7 +26,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Settings contains the settings of the services that tests change.
+// Settings contains those settings of the services that tests can change.
 type Settings struct {
 	RevealsPerDay, LookupsPerDay int
 	RequireApproval              bool
@@ -88,17 +88,17 @@ func (k Kit) WithRevealsPerDay(n int) Kit {
 	return k
 }
 
-// RevealsPerDay is how many fields a user may reveal per day.
+// RevealsPerDay is the number of fields that a user may reveal per day.
 const RevealsPerDay = 5
 
-// Contact is the personal data of a lead of Ann.
+// Contact contains the members of a post with Ann's personal data.
 const Contact = `"contact":{"email":"Ann.Example@example.com","name":"Ann Example","phone":"020 7946 0018"},"notes":"Ring the bell",
 	"location":{"address":"1 High Street"},"answers":{"rooms":"3"}`
 
-// OtherContact is the personal data of a lead of Bob, who has the same phone number.
+// OtherContact is like Contact, but for Bob, who has the same phone number.
 const OtherContact = `"contact":{"email":"bob@example.com","phone":"020 7946 0018"}`
 
-// Deliver delivers a lead with the given members of the post.
+// Deliver delivers a lead. The parameter body contains members of the post, such as Contact.
 func (k Kit) Deliver(t *testing.T, body string) uuid.UUID {
 	t.Helper()
 	lead, _ := k.Post(t, body)
@@ -116,7 +116,7 @@ func (k Kit) Post(t *testing.T, body string) (uuid.UUID, func() (intake.PostResu
 	return lead.LeadID, send
 }
 
-// NewPost returns a function that sends a post whose consumer agreed to a text.
+// NewPost returns a function that sends a post with the given disclosure text.
 func (k Kit) NewPost(t *testing.T, text, body string) func() (intake.PostResult, error) {
 	t.Helper()
 	in, transaction := k.Quote(t, "GB")

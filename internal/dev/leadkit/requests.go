@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Day returns the start of a day, counted from today.
+// Day returns the start of the day that is the given number of days after today.
 func (k Kit) Day(days int) time.Time {
 	return k.Time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, days)
 }

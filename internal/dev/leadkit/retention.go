@@ -18,7 +18,7 @@ import (
 // ByCountry contains periods in days by the code of the country.
 type ByCountry = map[string]int
 
-// Periods returns periods in days, with those of some countries.
+// Periods returns retention periods, in days. Some countries can have periods of their own.
 func Periods(contact, consent int, contactBy, consentBy ByCountry) retention.Periods {
 	return retention.Periods{
 		Contact: retention.Days{Default: contact, ByCountry: contactBy}, Consent: retention.Days{
@@ -87,10 +87,10 @@ func (k Kit) Expect(t *testing.T, when string, want map[uuid.UUID]string) {
 	}
 }
 
-// Counts is what a run erased.
+// Counts contains the number of leads whose data a run erased, by category and country.
 type Counts = map[models.RetentionCategory]map[string]int64
 
-// RunRetention carries out a run, and fails the test unless it erases what is wanted.
+// RunRetention carries out a run, and fails the test unless the run erases the wanted numbers of leads.
 func RunRetention(t *testing.T, s *retention.Service, want Counts) {
 	t.Helper()
 	got, err := s.Run(t.Context())
@@ -99,7 +99,7 @@ func RunRetention(t *testing.T, s *retention.Service, want Counts) {
 	}
 }
 
-// AddCopies adds copies of a lead, one for each minute after its receipt. Each third is from Germany.
+// AddCopies adds copies of a lead, one for each minute after its receipt. Every third copy is from Germany.
 func (k Kit) AddCopies(t *testing.T, lead uuid.UUID, n int) {
 	t.Helper()
 	k.DB.Exec(t, `WITH c AS (SELECT first_id($2::timestamptz + i * interval '1 minute') AS id, $2 + i * interval '1 minute' AS at,

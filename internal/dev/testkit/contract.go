@@ -23,9 +23,9 @@ import (
 // Contract checks requests and responses against the OpenAPI document. It is safe for concurrent
 // use.
 //
-// It is stricter than the document, because partners must ignore fields and values that they do not know,
-// but the service must document them. In a response, it reports undocumented fields, and in requests and
-// responses, values that are not in a list of the document.
+// It is stricter than the document, because partners must ignore fields and values that they do not know, but the
+// service must document them. It reports undocumented fields in responses. In requests and responses, it reports values
+// that are missing from the document's lists.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -98,7 +98,7 @@ func applyExtensions(document []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// closeLists turns each list of values in the document that can grow into an enum.
+// closeLists turns each open list of values in the document into an enum.
 func closeLists(at any) {
 	switch at := at.(type) {
 	case map[string]any:

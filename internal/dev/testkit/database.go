@@ -52,9 +52,9 @@ func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
 			return
 		}
 		config.MaxConns = 8
-		// Tests change tables between queries, so statements are not cached. They also change settings and
-		// stop the server, so connections are reset before they are used again. Resetting them when they
-		// are released would take place in the background, and the next query would open another one.
+		// Tests change tables between queries, so statements are not cached. They also change settings and stop the
+		// server, so connections are reset before they are used again. If they were reset when they are released, this
+		// would happen in the background, and the next query would open another connection.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) {
 			_, err := c.Exec(ctx, "DISCARD ALL")

@@ -22,9 +22,9 @@ type PgBouncer struct {
 	Log     *Log
 }
 
-// NewPgBouncer starts a PgBouncer in front of the server of the given database URLs, whose users can
-// connect. It runs until the test ends. All settings except the given ones, such as "pool_mode = session",
-// have their default values.
+// NewPgBouncer starts a PgBouncer in front of the server in the given database URLs. The users in these URLs can
+// connect. It runs until the test ends. All settings except the given ones, such as "pool_mode = session", have their
+// default values.
 func NewPgBouncer(t testing.TB, settings []string, databaseURLs ...string) *PgBouncer {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")

@@ -6,7 +6,8 @@ import (
 )
 
 // Prepared is a database with rows that many tests of a process need. The first test fills it. Each test gets a copy,
-// which takes a fraction of the time. T is what Fill returns, such as the rows. Tests must not change it.
+// which takes a fraction of the time. Fill returns a value of type T, such as the rows. Tests must not change this
+// value.
 type Prepared[T any] struct {
 	Fill func(t testing.TB, d *Database) T
 

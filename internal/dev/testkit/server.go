@@ -20,7 +20,7 @@ import (
 type Server struct {
 	*devpg.Server
 	options devpg.Options
-	archive string // the folder with the archived WAL, if it archives
+	archive string // the folder with the archived WAL, or ""
 }
 
 // NewServer starts a Postgres that stops when the test ends.

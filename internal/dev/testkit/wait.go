@@ -17,7 +17,7 @@ func Eventually(t testing.TB, within time.Duration, what string, yes func() bool
 		if waited > within {
 			t.Fatalf("condition not met within %s: %s", within, what)
 		}
-		// Many tests wait at the same time. Asking less and less often leaves the processor to the work that
+		// Many tests wait at the same time. Checking at ever longer intervals leaves processor time for the work that
 		// they wait for.
 		time.Sleep(min(max(waited/10, time.Millisecond), 100*time.Millisecond))
 	}
