@@ -492,7 +492,7 @@ func priceHistory(v PartnerPricesView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Changes of partner pricing, newest first", priceHistoryColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Changes to partner pricing, newest first", priceHistoryColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

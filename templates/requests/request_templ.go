@@ -1236,7 +1236,7 @@ func notices(v RequestView) templ.Component {
 	})
 }
 
-var heldColumns = []ui.Column{{Label: "Lead"}, {Label: "Partner"}, {Label: "Reason of the hold"}, {Label: "Placed"}}
+var heldColumns = []ui.Column{{Label: "Lead"}, {Label: "Partner"}, {Label: "Reason for the hold"}, {Label: "Placed"}}
 
 func held(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1395,7 +1395,7 @@ func held(v RequestView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("Reason of the hold").Render(templ.WithChildren(ctx, templ_7745c5c3_Var57), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Reason for the hold").Render(templ.WithChildren(ctx, templ_7745c5c3_Var57), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

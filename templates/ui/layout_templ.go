@@ -641,7 +641,7 @@ func personMenu(s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Documentation of this page</a> <a class=\"menu-item needs-js\" href=\"/keys\" data-dialog=\"keys-dialog\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Documentation for this page</a> <a class=\"menu-item needs-js\" href=\"/keys\" data-dialog=\"keys-dialog\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
