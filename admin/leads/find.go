@@ -92,8 +92,8 @@ func (h *Handlers) countLookup(k *web.Request, p leads.Person) error {
 	return h.Reveals.By(k.By).CountLookup(k.R.Context(), p)
 }
 
-// countries returns the countries that the platform has prices for, in which a phone number without a country code
-// can be dialled.
+// countries returns the countries that the platform has prices for. A phone number without a country code may belong to
+// any of them.
 func (h *Handlers) countries() (codes []string) {
 	markets := h.Prices.Markets()
 	for i := range markets.Len() {
