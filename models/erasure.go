@@ -23,7 +23,7 @@ type ErasureEntry struct {
 	Sequence     int64 `gorm:"primaryKey"`
 	Hash         []byte
 	Body         []byte // the entry as it is written to the journal
-	Key          []byte // the public key that signs the next entry
+	Key          []byte // the public key that verifies the next entry
 	Reason       ErasureReason
 	Actor        string
 	StaffID      *uuid.UUID // nil on the command line

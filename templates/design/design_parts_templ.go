@@ -640,7 +640,7 @@ func designTables(now time.Time) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "The signature is wrong. Sign the exact bytes of the body, with the timestamp in milliseconds.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "The signature is wrong. Sign the exact bytes of the body, and send the timestamp in seconds.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -52,7 +52,7 @@ type Entry struct {
 	Leads    []string  `json:"leads"` // lead ids (ld_…)
 	// KeepsConsent is set if the details of the consents are not erased. If it is false, the entry's text omits it.
 	KeepsConsent bool `json:"keeps_consent,omitempty"`
-	// Key is the public key that signs the next entry. The first entry is signed with its own key.
+	// Key is the public key that verifies the next entry. The first entry is signed with its own key.
 	Key       ed25519.PublicKey `json:"key"`
 	Signature []byte            `json:"signature,omitempty"` // of the text without the signature
 }
