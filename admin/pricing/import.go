@@ -31,7 +31,8 @@ const (
 	importTimeout = 3 * time.Second
 )
 
-var errImporting = apperr.New(apperr.Unavailable, "file", "Another import is being read.").WithRetryAfter(5 * time.Second)
+var errImporting = apperr.New(apperr.Unavailable, "file", "Another import is being read.").
+	WithRetryAfter(5 * time.Second)
 
 var errUpload = apperr.New(apperr.TooLarge, "file",
 	fmt.Sprintf("The file is larger than %d MB. Split it into smaller files.", pricingrules.MaxFile>>20))

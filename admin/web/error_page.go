@@ -22,7 +22,8 @@ func (k *Request) fail(err error) {
 	}
 	f := apperr.As(err)
 	if f == nil {
-		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database is unavailable. Try again.").WithRetryAfter(time.Second)
+		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database is unavailable. Try again.").
+			WithRetryAfter(time.Second)
 	}
 	if errors.Is(f, errSignIn) {
 		k.signIn()

@@ -59,8 +59,9 @@ func (in *Intake) rejectUnsigned(sender owner) error {
 	if sender.basePartner == nil {
 		correction += ", or post to your own base URL"
 	}
-	return payload.ErrInvalidPost.WithReason(reason).WithFields(notAnAccount("does not identify an active account. " + correction +
-		". To find out whether an earlier attempt delivered the lead, sign the post and send it again"))
+	return payload.ErrInvalidPost.WithReason(reason).WithFields(notAnAccount(
+		"does not identify an active account. " + correction +
+			". To find out whether an earlier attempt delivered the lead, sign the post and send it again"))
 }
 
 func notAnAccount(message string) apperr.Field {

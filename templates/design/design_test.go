@@ -50,7 +50,7 @@ func TestDesignShowsAllComponents(t *testing.T) {
 		show(m[1])
 	}
 	if len(components) < 50 || len(shown) < 50 {
-		t.Fatalf("found %d components, of which %d are shown", len(components), len(shown))
+		t.Fatalf("found %d components, and the page shows %d", len(components), len(shown))
 	}
 	for name := range components {
 		exported := strings.ToUpper(name[:1]) == name[:1]

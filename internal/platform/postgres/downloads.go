@@ -13,7 +13,8 @@ const connectionsPerDownload = 10
 
 // ErrTooManyDownloads means that the limit on concurrent downloads has been reached.
 var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
-	"Too many downloads are running. Try again in a minute. To get a large part of the ledger, export it in the background.").WithRetryAfter(time.Minute)
+	"Too many downloads are running. Try again in a minute. To get a large part of the ledger, export it in the background.").
+	WithRetryAfter(time.Minute)
 
 // AcquireDownload reserves a slot for a download that streams from the database. The caller must call
 // the returned function when the download has ended.

@@ -77,8 +77,8 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	return func(ctx context.Context, result error) { a.recordResult(ctx, credential, attempt, result) }, nil
 }
 
-// recordResult records the result of an attempt. A successful login deletes the record of the credential's attempts. After a
-// rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that Vault
+// recordResult records the result of an attempt. A successful login deletes the record of the credential's attempts.
+// After a rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that Vault
 // neither accepted nor rejected is deleted.
 func (a *Attempts) recordResult(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)

@@ -222,7 +222,7 @@ func (r result) wrapped() ([]byte, error) {
 	}
 	name, version, err := envelope.ParseWrapped([]byte(r.Ciphertext))
 	if err != nil || name != Name || Version(version) == 0 {
-		return nil, errors.New("Vault's response is not a wrapped key")
+		return nil, errors.New("the response from Vault is not a wrapped key")
 	}
 	return []byte(r.Ciphertext), nil
 }
@@ -268,7 +268,8 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	case err != nil:
 		return nil, err
 	}
-	return nil, fmt.Errorf("Vault's response to %s does not have one result for each of %d items", operation, len(items))
+	return nil, fmt.Errorf("the response from Vault to %s does not have one result for each of %d items",
+		operation, len(items))
 }
 
 // write sends a request with a body to Vault, as call does.

@@ -56,7 +56,7 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &response); err != nil || len(response.Data.Keys) == 0 {
-		return v, errors.New("Vault's response does not describe a key that encrypts")
+		return v, errors.New("the response from Vault does not describe a key that encrypts")
 	}
 	d := response.Data
 	v = Versions{
@@ -66,7 +66,7 @@ func (w *Wrapper) Versions(ctx context.Context) (v Versions, err error) {
 	for text, created := range d.Keys {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return v, errors.New("Vault's response has a key version that is not a number")
+			return v, errors.New("the response from Vault has a key version that is not a number")
 		}
 		v.Created[n] = time.Unix(created, 0)
 	}
