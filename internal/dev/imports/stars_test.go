@@ -19,7 +19,7 @@ var star = regexp.MustCompile(`(?i)\b(?:(?:select|returning)\s+(?:distinct\s+)?\
 
 // allowedStars lists the stars over subqueries that name their columns, by file.
 var allowedStars = map[string][]string{
-	"internal/leads/deliver_statement.go":          {"SELECT * FROM unnest", "active.*", "SELECT * FROM disclosed"},
+	"internal/leads/deliver_statement.go":  {"SELECT * FROM unnest", "active.*", "SELECT * FROM disclosed"},
 	"internal/leads/query_rows.go":         {"one.*"},
 	"internal/payouts/balances.go":         {"SELECT * FROM unnest"},
 	"internal/payouts/search.go":           {"found.*"},
