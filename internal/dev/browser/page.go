@@ -203,10 +203,11 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// CheckTitle fails the test unless the page has exactly one first-level heading, and a title that ends with this
-// heading and the product's name. The title can start with the label of a tab.
+// CheckTitle waits until the page has loaded. It fails the test unless the page has exactly one first-level heading,
+// and a title that ends with this heading and the product's name. The title can start with the label of a tab.
 func (p *Page) CheckTitle() {
 	p.t.Helper()
+	p.Wait(`document.readyState === "complete"`) // the address changes before the page has a heading
 	const script = `JSON.stringify([document.title,
 		...[...document.querySelectorAll("h1")].map((heading) => heading.innerText.trim())])`
 	var texts []string
