@@ -22,7 +22,7 @@ func (h *Handlers) linesCSV(k *web.Request) error {
 	if f != "" {
 		if _, known := findingOf(f); !known {
 			return apperr.New(apperr.Invalid, "finding",
-				"This kind of finding does not exist. Choose one of the tabs on the reconciliation's page.")
+				"This kind of finding does not exist. Choose one of the tabs on the reconciliation page.")
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}

@@ -75,5 +75,5 @@ func (c *Covered) accountText(number func(int64) string) string {
 // compared cannot.
 func Resolvable(f models.Finding) bool { return f != models.Matched && Compared(f) }
 
-// Compared reports whether lines with the given finding count in the totals by currency.
+// Compared reports whether the totals by currency include lines with the given finding.
 func Compared(f models.Finding) bool { return f != models.LeftOut && f != models.NotCompared }

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A comparison that is cancelled while writing leaves no lines behind and can be repeated.
+// If a comparison is cancelled while its lines are being written, none of them are kept, and it can be repeated.
 func TestCancelComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

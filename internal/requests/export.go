@@ -433,7 +433,7 @@ func (s *Service) RecordDownload(ctx context.Context, request, file uuid.UUID) e
 	})
 }
 
-// exportKept is the end of an export's text about retention.
+// exportKept says at the end of an export what is kept for longer.
 const exportKept = "Data that is needed for a legal claim can be stored for longer. The lead's ID, its price, and the fact and time of your consent are kept as business records."
 
 // exportRetention returns how long the data of leads is stored. The ids are in ascending order.

@@ -717,7 +717,7 @@ func answer(v RequestView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p data-already-erased>All leads of this request have already been erased. Of these leads, only the fact and time of the consent are still stored.</p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p data-already-erased>All leads of this request have already been erased. For these leads, only the fact and time of the consent are still stored.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

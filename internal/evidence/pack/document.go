@@ -57,7 +57,7 @@ type Lead struct {
 	Price           *Amount `json:"price"` // null if the user may not see prices
 }
 
-// Amount is an amount of money, such as "45.60" and "GBP".
+// Amount is a decimal value with its currency, such as "45.60" with "GBP".
 type Amount struct {
 	Amount   string `json:"amount"`
 	Currency string `json:"currency"`
