@@ -303,7 +303,9 @@ func TestSecrets(t *testing.T) {
 	o := admintest.NewConsoleWithPartner(t)
 	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
 	o.Time.Advance(time.Minute) // so that the newer secret is first in the list
-	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
+	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{
+		"label": {"second"}, "overlap": {"24h"}, "import": {"ignored, because only the form for new secrets has this field"},
+	})
 	second := admintest.ShownSecret.FindString(rotated.Body)
 	if first == "" || second == "" || first == second ||
 		!strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
