@@ -51,10 +51,13 @@ const fillLeadsSQL = `WITH seller AS MATERIALIZED (
 		SELECT array_agg(p.id ORDER BY slug) AS partners, array_agg(a.id ORDER BY slug) AS accounts, count(*) AS of
 		FROM partners p JOIN accounts a ON a.partner_id = p.id WHERE slug LIKE 'bench-%'
 	), lead AS MATERIALIZED (
-		SELECT at, partners[n] AS partner, accounts[n] AS account, 500 + i % 9500 AS price, sha256(i::text::bytea) AS digest,
+		SELECT at, partners[n] AS partner, accounts[n] AS account, 500 + i % 9500 AS price,
+			sha256(i::text::bytea) AS digest,
 			(substr(first_id(at)::text, 1, 14) || '7' || substr(gen_random_uuid()::text, 16))::uuid AS id
 		FROM seller CROSS JOIN generate_series($1::int, $1::int + $2::int - 1) AS i
-		CROSS JOIN LATERAL (SELECT $3::timestamptz + i * $4::interval AS at, 1 + i % 2 * (i::bigint * 7919 % of) AS n) AS row
+		CROSS JOIN LATERAL (
+			SELECT $3::timestamptz + i * $4::interval AS at, 1 + i % 2 * (i::bigint * 7919 % of) AS n
+		) AS row
 	), contact AS (
 		INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox,
 			price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country, quoted_postcode,

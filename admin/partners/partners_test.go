@@ -304,7 +304,7 @@ func TestSecrets(t *testing.T) {
 	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
 	o.Time.Advance(time.Minute) // so that the newer secret is first in the list
 	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{
-		"label": {"second"}, "overlap": {"24h"}, "import": {"ignored, because only the form for new secrets has this field"},
+		"label": {"second"}, "overlap": {"24h"}, "import": {"only the form for new secrets has this field"},
 	})
 	second := admintest.ShownSecret.FindString(rotated.Body)
 	if first == "" || second == "" || first == second ||

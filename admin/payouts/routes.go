@@ -62,7 +62,10 @@ func (h *Handlers) Routes() []web.Route {
 			Handle: h.rejectAdjustment,
 		},
 		{Method: get, Path: "/payouts/returns", Page: "Returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
-		{Method: get, Path: "/payouts/returns/new", Page: "Return a lead", Needs: web.WritePayouts, Handle: h.newReturnPage},
+		{
+			Method: get, Path: "/payouts/returns/new", Page: "Return a lead", Needs: web.WritePayouts,
+			Handle: h.newReturnPage,
+		},
 		{
 			Method:  post,
 			Path:    "/payouts/returns/new",

@@ -135,7 +135,8 @@ platform's public keys. Take the URL of the keys from a source that you trust, n
 		if *asJSON {
 			return printJSON(c.OutOrStdout(), v)
 		}
-		fmt.Fprintln(c.OutOrStdout(), "The evidence pack is valid: its signature is correct, and its contents have not been changed.")
+		fmt.Fprintln(c.OutOrStdout(),
+			"The evidence pack is valid: its signature is correct, and its contents have not been changed.")
 		return printTable(c.OutOrStdout(), "lead\t"+v.LeadID, [][]any{
 			{"created", v.CreatedAt.Format(time.RFC3339) + " by " + printable(v.CreatedBy)}, {"key", v.Key},
 			{"contact data", map[bool]string{true: "included", false: "not included"}[v.Contact]},

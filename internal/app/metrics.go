@@ -38,7 +38,8 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.incomplete.Load()) })
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.",
 		func() float64 { return float64(a.recorder.Stats().Queued) })
-	count("pingpost_traffic_dropped_total", "Request counts and log entries that were dropped because too many were waiting in memory.", nil,
+	count("pingpost_traffic_dropped_total",
+		"Request counts and log entries that were dropped because too many were waiting in memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })

@@ -83,7 +83,9 @@ func TestStrandedJobIsRescued(t *testing.T) {
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.JobExport, jobs.Handler{Do: func(context.Context, *jobs.Attempt) error { return errors.New("the network") }})
+	s.Handle(models.JobExport, jobs.Handler{
+		Do: func(context.Context, *jobs.Attempt) error { return errors.New("the network") },
+	})
 	w := s.enqueue(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.RiverJobID)
 	s.db.Exec(t, `UPDATE jobs SET state = 'running', attempt = 4, heartbeat_at = $1 WHERE id = $2`,

@@ -28,7 +28,8 @@ func TestFailingJobs(t *testing.T) {
 		failure  string
 		lines    int64
 	}{
-		"fails once": {func(r *jobs.Attempt) error { return onAttempt(r, 1, errors.New("the network")) }, models.JobDone, 2, "", 2},
+		"fails once": {
+			func(r *jobs.Attempt) error { return onAttempt(r, 1, errors.New("the network")) }, models.JobDone, 2, "", 2},
 		"fails with an apperr": {func(*jobs.Attempt) error { return apperr.New(apperr.Invalid, "file", "This is not a CSV file.") },
 			models.JobFailed, 1, "This is not a CSV file.", 0},
 		"panics": {func(r *jobs.Attempt) error { return onAttempt(r, 1, nil) }, models.JobDone, 2, "", 2},
@@ -112,7 +113,9 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 		t.Errorf("got state %s and attempt %d, want waiting and 0", w.State, w.Attempt)
 	}
 	next := s.queue(t)
-	next.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, line) }})
+	next.Handle(models.JobExport, jobs.Handler{
+		Do: func(ctx context.Context, r *jobs.Attempt) error { return r.Commit(ctx, line) },
+	})
 	startQueue(t, next)
 	s.awaitState(t, w, models.JobDone)
 }

@@ -13,8 +13,10 @@ import "github.com/pingpost/pingpost/internal/base/apperr"
 // of the specification's field tables.
 var (
 	ErrJSON        = apperr.New(apperr.Invalid, "json", "Invalid JSON payload").WithPublicCode(apperr.JSONInvalid)
-	ErrInvalidPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload").WithPublicCode(apperr.PayloadInvalid)
-	ErrInvalidPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload").WithPublicCode(apperr.PayloadInvalid)
+	ErrInvalidPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload").
+			WithPublicCode(apperr.PayloadInvalid)
+	ErrInvalidPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload").
+			WithPublicCode(apperr.PayloadInvalid)
 )
 
 // These are maximum string lengths, in code points (decision 17). A longer string is rejected with

@@ -77,7 +77,8 @@ func ParsePost(body []byte) (Post, error) {
 	post.Notes = p.copied(field{raw: f.notes, name: "notes"}, maxNotes)
 	post.Answers = p.answers(field{raw: f.answers, name: "answers"})
 	if p.fields != nil {
-		return Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}, ErrInvalidPost.WithFields(p.fields...)
+		ids := Post{TransactionID: anyText(f.transactionID), PartnerID: anyText(f.partnerID)}
+		return ids, ErrInvalidPost.WithFields(p.fields...)
 	}
 	post.Reference = p.tag(field{raw: f.reference, name: "reference"}, MaxReference)
 	post.SubID = p.tag(field{raw: f.subID, name: "subId"}, MaxSubID)

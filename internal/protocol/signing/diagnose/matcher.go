@@ -104,7 +104,8 @@ func joins(timestamp string, body []byte) []variant {
 		join("joined_body_alone", "The body was signed without the timestamp.", b),
 		join("joined_without_dot", "The timestamp and body were signed without a dot between them.", timestamp, b),
 		join("joined_timestamp_last", "In the signed bytes, the timestamp comes after the body.", b, ".", timestamp),
-		join("joined_timestamp_last_without_dot", "In the signed bytes, the timestamp comes after the body, without a dot between them.", b, timestamp),
+		join("joined_timestamp_last_without_dot",
+			"In the signed bytes, the timestamp comes after the body, without a dot between them.", b, timestamp),
 		join("joined_as_slack", "The signed text is v0:{timestamp}:{body}, as in Slack.", "v0:", timestamp, ":", b),
 	}
 	for _, other := range []struct{ cause, name, between string }{
