@@ -21,6 +21,7 @@ type StepUpView struct {
 	Next   string
 }
 
+//go:noinline
 func StepUpPage(v StepUpView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+//go:noinline
 func designForms() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -111,6 +112,7 @@ func designForms() templ.Component {
 	})
 }
 
+//go:noinline
 func designTables(now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -770,6 +772,7 @@ var designColumns = []ui.Column{
 	{Label: "Last used", Sort: ui.Sort{URL: "#tables"}}, {Label: "Requests", Number: true}, {Label: "Revoke", NoLabel: true},
 }
 
+//go:noinline
 func designCharts() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -44,6 +44,7 @@ type Facts struct {
 
 var columns = []ui.Column{{Label: "Text"}, {Label: "Partner"}, {Label: "First used"}, {Label: "Used by"}, {Label: "Status"}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -173,6 +174,7 @@ func List(v ListView) templ.Component {
 	})
 }
 
+//go:noinline
 func noTexts(kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -215,6 +217,7 @@ func noTexts(kind string) templ.Component {
 	})
 }
 
+//go:noinline
 func row(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -435,6 +438,7 @@ func row(r Row, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func state(f Facts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -471,6 +475,7 @@ func state(f Facts) templ.Component {
 	})
 }
 
+//go:noinline
 func partner(p ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

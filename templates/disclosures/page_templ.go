@@ -27,6 +27,7 @@ type Lead struct{ Lead, Partner ui.Link }
 
 var leadColumns = []ui.Column{{Label: "Lead"}, {Label: "Partner"}}
 
+//go:noinline
 func Page(v PageView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -460,6 +461,7 @@ func Page(v PageView) templ.Component {
 	})
 }
 
+//go:noinline
 func replaceButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -492,6 +494,7 @@ func replaceButton(url string) templ.Component {
 }
 
 // block shows a disclosure text with its line breaks.
+//go:noinline
 func block(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

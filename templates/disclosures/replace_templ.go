@@ -23,6 +23,7 @@ type ReplaceView struct {
 	Errors     ui.Errors
 }
 
+//go:noinline
 func Replace(v ReplaceView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -36,6 +36,7 @@ type Row struct {
 
 var jobColumns = []ui.Column{{Label: "Job"}, {Label: "Status"}, {Label: "Requested"}, {Label: "Ended"}, {Label: "Cancel", NoLabel: true}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -144,6 +145,7 @@ func List(v ListView) templ.Component {
 }
 
 // Line is a row of the list. It reloads itself until its job ends.
+//go:noinline
 func Line(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -36,6 +36,7 @@ type Erasure struct {
 	Notify           string // the partner to notify, or ""
 }
 
+//go:noinline
 func Erase(v EraseView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -136,6 +137,7 @@ func Erase(v EraseView) templ.Component {
 	})
 }
 
+//go:noinline
 func leadErasure(e Erasure, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

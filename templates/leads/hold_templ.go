@@ -34,6 +34,7 @@ type Hold struct {
 	ReleaseURL string // "" if the user may not release it
 }
 
+//go:noinline
 func PlaceHold(v HoldView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -128,6 +129,7 @@ func PlaceHold(v HoldView) templ.Component {
 	})
 }
 
+//go:noinline
 func leadHolds(holds []Hold, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -49,6 +49,7 @@ type Row struct {
 
 var leadColumns = []ui.Column{{Label: "Lead"}, {Label: "Received"}, {Label: "Partner"}, {Label: "Industry"}, {Label: "Country"}, {Label: "Price", Number: true}, {Label: "Status"}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -258,6 +259,7 @@ func List(v ListView) templ.Component {
 }
 
 // leadTotals shows the sums of the leads' prices, and the link to the export.
+//go:noinline
 func leadTotals(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -349,6 +351,7 @@ func leadTotals(v ListView) templ.Component {
 	})
 }
 
+//go:noinline
 func noLeads() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -378,6 +381,7 @@ func noLeads() templ.Component {
 	})
 }
 
+//go:noinline
 func leadTable(caption string, rows []Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -455,6 +459,7 @@ func leadTable(caption string, rows []Row, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func leadRow(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -748,6 +753,7 @@ func leadRow(r Row, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func leadStates(words []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

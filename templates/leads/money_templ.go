@@ -69,6 +69,7 @@ type Quote struct {
 var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "Time (UTC)"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
 var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Requested"}, {Label: "Reason"}, {Label: "Status"}}
 
+//go:noinline
 func leadMoney(m Money, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -191,6 +192,7 @@ func leadMoney(m Money, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func leadEntry(e Entry, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -449,6 +451,7 @@ func leadEntry(e Entry, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func leadReturn(r Return, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -657,6 +660,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func leadPrice(q Quote) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

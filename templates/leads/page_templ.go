@@ -82,6 +82,7 @@ type Envelope struct {
 	leads.Sizes
 }
 
+//go:noinline
 func Details(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -462,6 +463,7 @@ func Details(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func leadActions(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -513,6 +515,7 @@ func leadActions(v DetailsView) templ.Component {
 
 var leadStepColumns = []ui.Column{{Label: "Event"}, {Label: "Time (UTC)"}, {Label: "Details"}}
 
+//go:noinline
 func leadTimeline(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -783,6 +786,7 @@ func leadTimeline(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func leadContact(c Contact) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1101,6 +1105,7 @@ func (c Contact) state() string {
 
 // masked is a placeholder for a field of the contact record. Whether a field was sent is known only if
 // leads can be searched by it.
+//go:noinline
 func masked(c Contact, sent bool, field, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1183,6 +1188,7 @@ func masked(c Contact, sent bool, field, label string) templ.Component {
 	})
 }
 
+//go:noinline
 func leadConsent(c Consent, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1428,6 +1434,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 
 // evidence shows a text exactly as it is stored. A certificate URL is not a link, because opening
 // it would reveal to its host that someone is viewing this lead.
+//go:noinline
 func evidence(name, text, missing string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1512,6 +1519,7 @@ func evidence(name, text, missing string) templ.Component {
 	})
 }
 
+//go:noinline
 func leadEnvelope(e Envelope) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1709,6 +1717,7 @@ func leadEnvelope(e Envelope) templ.Component {
 	})
 }
 
+//go:noinline
 func size(bytes int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -39,6 +39,7 @@ func (v QuoteView) state() string {
 	return "valid"
 }
 
+//go:noinline
 func ShowQuote(v QuoteView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

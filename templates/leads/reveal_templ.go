@@ -37,6 +37,7 @@ type RevealedView struct {
 	Lead    ui.Link
 }
 
+//go:noinline
 func Reveal(v RevealView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -150,6 +151,7 @@ func Reveal(v RevealView) templ.Component {
 	})
 }
 
+//go:noinline
 func Revealed(v RevealedView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -19,6 +19,7 @@ type LoginView struct {
 	Next   string // the page to open after signing in
 }
 
+//go:noinline
 func Login(v LoginView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -143,6 +144,7 @@ type LoginCodeView struct {
 	Next  string
 }
 
+//go:noinline
 func LoginCode(v LoginCodeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -236,6 +238,7 @@ type InviteAcceptView struct {
 	Errors      ui.Errors
 }
 
+//go:noinline
 func InviteAccept(v InviteAcceptView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -365,6 +368,7 @@ type EnrolSecondFactorView struct {
 	Errors ui.Errors
 }
 
+//go:noinline
 func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -40,6 +40,7 @@ type Row struct {
 
 var columns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Note"}, {Label: "About"}, {Label: "Partner"}, {Label: "Redact", NoLabel: true}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -191,6 +192,7 @@ func List(v ListView) templ.Component {
 	})
 }
 
+//go:noinline
 func row(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ type AccountFormView struct {
 	Submit     string
 }
 
+//go:noinline
 func AccountForm(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -202,6 +203,7 @@ func AccountForm(v AccountFormView) templ.Component {
 }
 
 // accountIdentity shows the fields that cannot be changed after the account is created.
+//go:noinline
 func accountIdentity(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -264,6 +266,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 	})
 }
 
+//go:noinline
 func accountDefault(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -28,6 +28,7 @@ type AccountRow struct {
 
 var accountColumns = []ui.Column{{Label: "Account"}, {Label: "partnerId"}, {Label: "Type"}, {Label: "Signing"}, {Label: "Status"}}
 
+//go:noinline
 func PartnerAccounts(v PartnerAccountsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -153,6 +154,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 	})
 }
 
+//go:noinline
 func newAccountButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -184,6 +186,7 @@ func newAccountButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func accountRow(a AccountRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -434,6 +437,7 @@ func (a AccountRow) kind() string {
 	}
 }
 
+//go:noinline
 func accountStatus(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

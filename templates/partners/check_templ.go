@@ -35,6 +35,7 @@ type CheckResult struct {
 	Signed     []byte   // the bytes that the service expects to be signed
 }
 
+//go:noinline
 func PostCheck(v CheckView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -138,6 +139,7 @@ func PostCheck(v CheckView) templ.Component {
 	})
 }
 
+//go:noinline
 func checkResult(r CheckResult) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

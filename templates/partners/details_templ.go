@@ -29,6 +29,7 @@ type PartnerDetailsView struct {
 	Errors           ui.Errors
 }
 
+//go:noinline
 func PartnerDetails(v PartnerDetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -122,6 +123,7 @@ func PartnerDetails(v PartnerDetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func detailsForm(v PartnerDetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -234,6 +236,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func contactFields(i int, c partners.Contact, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -296,6 +299,7 @@ func contactFields(i int, c partners.Contact, errors ui.Errors) templ.Component 
 	})
 }
 
+//go:noinline
 func contactField(i int, name, label, kind, value string, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -327,6 +331,7 @@ func contactField(i int, name, label, kind, value string, errors ui.Errors) temp
 
 func contactName(i int, name string) string { return fmt.Sprintf("contact-%d-%s", i, name) }
 
+//go:noinline
 func detailsRead(v PartnerDetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -398,6 +403,7 @@ func detailsRead(v PartnerDetailsView) templ.Component {
 
 var contactColumns = []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Email"}, {Label: "Phone"}}
 
+//go:noinline
 func contactsRead(all []partners.Contact) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

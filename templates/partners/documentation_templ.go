@@ -22,6 +22,7 @@ type PartnerDocumentationView struct {
 	CanWrite bool
 }
 
+//go:noinline
 func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -84,6 +85,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 	})
 }
 
+//go:noinline
 func noDocumentationLink(v PartnerDocumentationView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -144,6 +146,7 @@ func noDocumentationLink(v PartnerDocumentationView) templ.Component {
 	})
 }
 
+//go:noinline
 func documentationLink(v PartnerDocumentationView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -196,6 +199,7 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 }
 
 // documentationAction asks for confirmation before the current link is revoked.
+//go:noinline
 func documentationAction(label, action, consequence, kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -284,6 +288,7 @@ func documentationAction(label, action, consequence, kind string) templ.Componen
 	})
 }
 
+//go:noinline
 func linkCreatedAt(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -57,6 +57,7 @@ func (v PartnersView) columns() []ui.Column {
 	}
 }
 
+//go:noinline
 func Partners(v PartnersView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -258,6 +259,7 @@ func Partners(v PartnersView) templ.Component {
 	})
 }
 
+//go:noinline
 func partnerRow(p PartnerRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -655,6 +657,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 }
 
 // partnerPayouts shows the first amount. The others are hidden until the user opens them.
+//go:noinline
 func partnerPayouts(all []money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -756,6 +759,7 @@ func signedNumber(n int64) string {
 	return "+" + ui.Number(n)
 }
 
+//go:noinline
 func partnerStatus(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -798,6 +802,7 @@ func partnerStatus(word string) templ.Component {
 	})
 }
 
+//go:noinline
 func partnersActions(v PartnersView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -831,6 +836,7 @@ func partnersActions(v PartnersView) templ.Component {
 	})
 }
 
+//go:noinline
 func newPartnerButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -862,6 +868,7 @@ func newPartnerButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func noPartners(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -39,6 +39,7 @@ type LiveEvent struct {
 // OnboardingEvents shows the latest activity and reloads every two seconds. It is not a live
 // region, because screen readers would read all of it after each reload. console.js announces
 // data-news when it changes.
+//go:noinline
 func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,6 +148,7 @@ func (v OnboardingLive) Announcement() string {
 	return newest.What + ", " + ui.UTC(newest.At)
 }
 
+//go:noinline
 func liveEvent(e LiveEvent, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -314,6 +316,7 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func liveID(label string, id ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -34,6 +34,7 @@ type OnboardingStep struct {
 	StateID     string // id of the element with the state, if live updates replace it and the button
 }
 
+//go:noinline
 func Onboarding(v OnboardingView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -108,6 +109,7 @@ func Onboarding(v OnboardingView) templ.Component {
 }
 
 // onboardingStep is a collapsible step. The current step is open at first.
+//go:noinline
 func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -228,6 +230,7 @@ func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	})
 }
 
+//go:noinline
 func stepText(s OnboardingStep, swap bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -299,6 +302,7 @@ func stepText(s OnboardingStep, swap bool) templ.Component {
 	})
 }
 
+//go:noinline
 func stepButtons(h PartnerHead, s OnboardingStep, swap bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -373,6 +377,7 @@ func stepButtons(h PartnerHead, s OnboardingStep, swap bool) templ.Component {
 
 // OnboardingProgress is the response to a live update. It contains the latest events and, as out-of-band
 // swaps, the states, texts and buttons of the steps that wait for them.
+//go:noinline
 func OnboardingProgress(v OnboardingView, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -443,6 +448,7 @@ func OnboardingProgress(v OnboardingView, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func stepState(s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -485,6 +491,7 @@ func stepState(s OnboardingStep) templ.Component {
 }
 
 // stepAction is the button of a step. When the step is done, buttons that send a form are hidden.
+//go:noinline
 func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -555,6 +562,7 @@ func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 }
 
 // returnField names the page that a form returns to.
+//go:noinline
 func returnField(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

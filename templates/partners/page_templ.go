@@ -36,6 +36,7 @@ type PartnerHead struct {
 }
 
 // partnerPage is the layout of a partner's pages: facts, open tasks and tabs.
+//go:noinline
 func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -117,6 +118,7 @@ func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 	})
 }
 
+//go:noinline
 func partnerFacts(h PartnerHead) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -238,6 +240,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 	})
 }
 
+//go:noinline
 func partnerActions(h PartnerHead) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -67,6 +67,7 @@ type PartnerPriceExample struct {
 	OtherURL string  // of the page that prices another lead for the partner
 }
 
+//go:noinline
 func PartnerPrices(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -131,6 +132,7 @@ func PartnerPrices(v PartnerPricesView) templ.Component {
 	})
 }
 
+//go:noinline
 func partnerPricing(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -291,6 +293,7 @@ func partnerPricing(v PartnerPricesView) templ.Component {
 
 var priceHistoryColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "User"}, {Label: "Change"}}
 
+//go:noinline
 func priceHistory(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -504,6 +507,7 @@ func priceHistory(v PartnerPricesView) templ.Component {
 	})
 }
 
+//go:noinline
 func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -698,6 +702,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 	})
 }
 
+//go:noinline
 func pricingHelp(baseURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -746,6 +751,7 @@ const (
 	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination of these, separated by commas. For example, “industry: plumber, country: FR”."
 )
 
+//go:noinline
 func pricingForm(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -825,6 +831,7 @@ func pricingForm(v PartnerPricesView) templ.Component {
 }
 
 // exclusionPicker adds lines to the field with the exclusions, and lists the words to type.
+//go:noinline
 func exclusionPicker(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1024,6 +1031,7 @@ func exclusionPicker(v PartnerPricesView) templ.Component {
 	})
 }
 
+//go:noinline
 func pricingSummary(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1099,6 +1107,7 @@ func (v PartnerPricesView) todayText() string {
 
 var priceStepColumns = []ui.Column{{Label: "Step"}, {Label: "Effect"}, {Label: "Price after step", Number: true}, {Label: "Rule"}}
 
+//go:noinline
 func priceExample(e PartnerPriceExample) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -62,6 +62,7 @@ func (v RequestsView) columns() []ui.Column {
 	return all
 }
 
+//go:noinline
 func Requests(v RequestsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -292,6 +293,7 @@ func Requests(v RequestsView) templ.Component {
 	})
 }
 
+//go:noinline
 func requestRow(r RequestRow, v RequestsView, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -670,6 +672,7 @@ func requestRow(r RequestRow, v RequestsView, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func checksAndReply(r RequestRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -735,6 +738,7 @@ func sinceText(at, now time.Time) string {
 	return at.Format("2 Jan 15:04")
 }
 
+//go:noinline
 func fieldList(fields []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -791,6 +795,7 @@ func fieldList(fields []string) templ.Component {
 
 // requestFix shows how to fix a rejected request. If checkURL is set, it links to the page that checks
 // signatures instead.
+//go:noinline
 func requestFix(fix, checkURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -878,6 +883,7 @@ type CheckRow struct {
 	Notes       []string
 }
 
+//go:noinline
 func PartnerRequest(v PartnerRequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1091,6 +1097,7 @@ func PartnerRequest(v PartnerRequestView) templ.Component {
 }
 
 // checkList lists the checks of a request in their order.
+//go:noinline
 func checkList(all []CheckRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -52,6 +52,7 @@ var secretColumns = []ui.Column{
 	{Label: "Accepted (24 h)", Number: true}, {Label: "Change", NoLabel: true},
 }
 
+//go:noinline
 func PartnerSecrets(v PartnerSecretsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -254,6 +255,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 	})
 }
 
+//go:noinline
 func newSecretButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -285,6 +287,7 @@ func newSecretButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func secretRow(s SecretRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -591,6 +594,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func secretActions(s SecretRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -690,6 +694,7 @@ func secretActions(s SecretRow) templ.Component {
 	})
 }
 
+//go:noinline
 func secretState(s SecretRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

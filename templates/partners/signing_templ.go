@@ -47,6 +47,7 @@ type ForecastRow struct {
 	LastUnsigned    time.Time
 }
 
+//go:noinline
 func PartnerSigning(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -244,6 +245,7 @@ var forecastColumns = []ui.Column{
 	{Label: "Unsigned", Number: true}, {Label: "Last unsigned post"},
 }
 
+//go:noinline
 func forecastTable(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -295,6 +297,7 @@ func forecastTable(v PartnerSigningView) templ.Component {
 	})
 }
 
+//go:noinline
 func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -532,6 +535,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func signingForm(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -604,6 +608,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 
 const sharedHint = "The partner can send signed posts to the shared base URL without a partnerId."
 
+//go:noinline
 func sharedBaseURL(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -708,6 +713,7 @@ func sharedBaseURL(v PartnerSigningView) templ.Component {
 	})
 }
 
+//go:noinline
 func signingRead(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -66,6 +66,7 @@ type LatencyRow struct {
 	P50, P95, P99 string
 }
 
+//go:noinline
 func PartnerTraffic(v PartnerTrafficView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -229,6 +230,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 
 var dayColumns = []ui.Column{{Label: "Day (UTC)"}, {Label: "Pings", Number: true}, {Label: "Priced", Number: true}, {Label: "Rejected pings", Number: true}, {Label: "Posts", Number: true}, {Label: "Leads", Number: true}, {Label: "Retries", Number: true}, {Label: "Rejected posts", Number: true}}
 
+//go:noinline
 func dayTable(rows []DayRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -427,6 +429,7 @@ func dayTable(rows []DayRow, words string) templ.Component {
 	})
 }
 
+//go:noinline
 func dayCount(label string, n int64) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -481,6 +484,7 @@ func dayCount(label string, n int64) templ.Component {
 
 var outcomeColumns = []ui.Column{{Label: "Outcome"}, {Label: "Endpoint"}, {Label: "Requests", Number: true}, {Label: "Share of endpoint's requests", Number: true}}
 
+//go:noinline
 func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -717,6 +721,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 
 var subIDColumns = []ui.Column{{Label: "subId"}, {Label: "Leads", Number: true}, {Label: "Payout", Number: true}, {Label: "Returns", Number: true}, {Label: "Return rate", Number: true}}
 
+//go:noinline
 func subIDTable(s SubIDs, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -983,6 +988,7 @@ func subIDTable(s SubIDs, words string) templ.Component {
 
 var latencyColumns = []ui.Column{{Label: "Endpoint"}, {Label: "Responses", Number: true}, {Label: "p50", Number: true}, {Label: "p95", Number: true}, {Label: "p99", Number: true}}
 
+//go:noinline
 func latencyTable(rows []LatencyRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

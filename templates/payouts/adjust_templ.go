@@ -28,6 +28,7 @@ type AdjustView struct {
 	Errors                                  ui.Errors
 }
 
+//go:noinline
 func Adjust(v AdjustView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -124,6 +125,7 @@ func Adjust(v AdjustView) templ.Component {
 	})
 }
 
+//go:noinline
 func adjustForm(v AdjustView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

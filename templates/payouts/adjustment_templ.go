@@ -31,6 +31,7 @@ type AdjustmentView struct {
 	Errors          ui.Errors
 }
 
+//go:noinline
 func Adjustment(v AdjustmentView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -368,6 +369,7 @@ func (v AdjustmentView) decided() string {
 	return "Approved by"
 }
 
+//go:noinline
 func adjustmentDecision(v AdjustmentView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -468,6 +470,7 @@ func adjustmentDecision(v AdjustmentView) templ.Component {
 }
 
 // otherUsers explains why the user cannot approve something, and names the users who can.
+//go:noinline
 func otherUsers(reason, otherwise, names string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

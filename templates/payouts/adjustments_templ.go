@@ -45,6 +45,7 @@ var adjustmentColumns = []ui.Column{
 	{Label: "Amount", Number: true},
 }
 
+//go:noinline
 func Adjustments(v AdjustmentsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -194,6 +195,7 @@ func Adjustments(v AdjustmentsView) templ.Component {
 	})
 }
 
+//go:noinline
 func adjustButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -225,6 +227,7 @@ func adjustButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func adjustmentRow(a AdjustmentRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -450,6 +453,7 @@ func adjustmentRow(a AdjustmentRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func adjustmentState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ func balanceColumns() []ui.Column {
 	return slices.Concat([]ui.Column{{Label: "Partner"}, {Label: "Account"}}, sumColumns)
 }
 
+//go:noinline
 func Balances(v BalancesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -30,6 +30,7 @@ type ExportLive struct {
 	Until        time.Time
 }
 
+//go:noinline
 func ExportPage(v ExportView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -78,6 +79,7 @@ func ExportPage(v ExportView) templ.Component {
 }
 
 // ExportPart shows an export. It reloads itself every two seconds until the file is ready.
+//go:noinline
 func ExportPart(v ExportLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

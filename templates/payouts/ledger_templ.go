@@ -61,6 +61,7 @@ type LedgerRow struct {
 
 var ledgerColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Kind"}, {Label: "Partner and account"}, {Label: "Lead and payout run"}, {Label: "Amount", Number: true}}
 
+//go:noinline
 func Ledger(v LedgerView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -258,6 +259,7 @@ func Ledger(v LedgerView) templ.Component {
 	})
 }
 
+//go:noinline
 func ledgerActions(v LedgerView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -307,6 +309,7 @@ func ledgerActions(v LedgerView) templ.Component {
 	})
 }
 
+//go:noinline
 func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -665,6 +668,7 @@ func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func ledgerExport(e LedgerExport) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -761,6 +765,7 @@ func ledgerExport(e LedgerExport) templ.Component {
 	})
 }
 
+//go:noinline
 func ledgerStatements(v LedgerView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -33,6 +33,7 @@ type ReturnView struct {
 	Errors                 ui.Errors
 }
 
+//go:noinline
 func Return(v ReturnView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -268,6 +269,7 @@ func Return(v ReturnView) templ.Component {
 	})
 }
 
+//go:noinline
 func returnActions(v ReturnView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -299,6 +301,7 @@ func returnActions(v ReturnView) templ.Component {
 	})
 }
 
+//go:noinline
 func returnDecision(v ReturnView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

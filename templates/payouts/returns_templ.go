@@ -40,6 +40,7 @@ type ReturnRow struct {
 
 var returnColumns = []ui.Column{{Label: "Return and lead"}, {Label: "Status"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
 
+//go:noinline
 func Returns(v ReturnsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -185,6 +186,7 @@ func Returns(v ReturnsView) templ.Component {
 	})
 }
 
+//go:noinline
 func newReturnButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -216,6 +218,7 @@ func newReturnButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func noReturns(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -263,6 +266,7 @@ func noReturns(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func returnRow(r ReturnRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -501,6 +505,7 @@ func returnRow(r ReturnRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func returnState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -562,6 +567,7 @@ type ReturnLead struct {
 	Amount     money.Amount
 }
 
+//go:noinline
 func ReturnNew(v ReturnNewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -702,6 +708,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 	})
 }
 
+//go:noinline
 func returnLead(l ReturnLead, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -81,6 +81,7 @@ type StatementRow struct {
 	Earned, Returned, Adjusted, Net money.Amount
 }
 
+//go:noinline
 func Run(v RunView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,6 +148,7 @@ func Run(v RunView) templ.Component {
 }
 
 // RunPart reloads itself every two seconds until the run is prepared.
+//go:noinline
 func RunPart(v RunLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -331,6 +333,7 @@ func (v RunLive) Announcement() string {
 	}
 }
 
+//go:noinline
 func runFacts(v RunLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -751,6 +754,7 @@ func (v RunLive) approve() string {
 }
 
 // runNext shows the next step and the buttons for it.
+//go:noinline
 func runNext(v RunLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -931,6 +935,7 @@ func runNext(v RunLive) templ.Component {
 
 var exceptionColumns = []ui.Column{{Label: "Exception"}, {Label: "Partner"}, {Label: "Number", Number: true}, {Label: "Amount", Number: true}}
 
+//go:noinline
 func runExceptions(v Exceptions) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1193,6 +1198,7 @@ func runExceptions(v Exceptions) templ.Component {
 
 var statementColumns = []ui.Column{{Label: "Account"}, {Label: "Outcome"}, {Label: "Entries", Number: true}, {Label: "Earned", Number: true}, {Label: "Returned", Number: true}, {Label: "Adjusted", Number: true}, {Label: "Net", Number: true}}
 
+//go:noinline
 func runStatements(v RunLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1308,6 +1314,7 @@ func runStatements(v RunLive) templ.Component {
 	})
 }
 
+//go:noinline
 func statementRow(s StatementRow, run string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1581,6 +1588,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 	})
 }
 
+//go:noinline
 func statementOutcome(outcome, run string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1654,6 +1662,7 @@ type RunPayView struct {
 	Errors          ui.Errors
 }
 
+//go:noinline
 func RunPay(v RunPayView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -38,6 +38,7 @@ type RunRow struct {
 
 var runColumns = []ui.Column{{Label: "Run"}, {Label: "Status"}, {Label: "Cutoff (UTC)"}, {Label: "Prepared by"}, {Label: "Accounts", Number: true}, {Label: "Total", Number: true}}
 
+//go:noinline
 func Runs(v RunsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -145,6 +146,7 @@ func Runs(v RunsView) templ.Component {
 	})
 }
 
+//go:noinline
 func newRunButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -176,6 +178,7 @@ func newRunButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func noRuns(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -223,6 +226,7 @@ func noRuns(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func runRow(r RunRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -517,6 +521,7 @@ func paymentsText(state string, payouts int) string {
 	}
 }
 
+//go:noinline
 func runState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -583,6 +588,7 @@ type RunNewView struct {
 	Errors                ui.Errors
 }
 
+//go:noinline
 func RunNew(v RunNewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

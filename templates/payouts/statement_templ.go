@@ -48,6 +48,7 @@ type StatementCorrection struct {
 	Reference, SubID          string // the lead's
 }
 
+//go:noinline
 func Statement(v StatementView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -262,6 +263,7 @@ func Statement(v StatementView) templ.Component {
 	})
 }
 
+//go:noinline
 func statementActions(v StatementView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -306,6 +308,7 @@ func (v StatementView) totalText() string {
 	}
 }
 
+//go:noinline
 func statementAccount(a StatementAccount, v StatementView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -435,6 +438,7 @@ func statementAccount(a StatementAccount, v StatementView) templ.Component {
 
 var correctionColumns = []ui.Column{{Label: "Date (UTC)"}, {Label: "Account"}, {Label: "Lead"}, {Label: "Amount", Number: true}, {Label: "Note"}}
 
+//go:noinline
 func statementCorrections(v StatementView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -720,6 +724,7 @@ func statementCorrections(v StatementView) templ.Component {
 	})
 }
 
+//go:noinline
 func statementLine(name string, a money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

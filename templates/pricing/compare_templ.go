@@ -100,6 +100,7 @@ func percentText(was, is int64) string {
 	return strings.Replace(text, "-", "−", 1) + "%"
 }
 
+//go:noinline
 func Compare(v CompareView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -238,6 +239,7 @@ func Compare(v CompareView) templ.Component {
 }
 
 // compareForm selects the two versions.
+//go:noinline
 func compareForm(a, b string, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -292,6 +294,7 @@ var compareCountColumns = []ui.Column{
 }
 
 // compareCounts shows how many prices changed, by currency.
+//go:noinline
 func compareCounts(t CompareTable) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -459,6 +462,7 @@ func (t CompareTable) outlierText() string {
 	return ui.Plural(t.Outliers, "outlier", "outliers") + ". " + what
 }
 
+//go:noinline
 func compareFilter(t CompareTable) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -582,6 +586,7 @@ func compareColumns(old, now string) []ui.Column {
 
 // compareList lists the changes. It is replaced when the filters change. If there are no changes,
 // it shows the component empty.
+//go:noinline
 func compareList(t CompareTable, empty templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -669,6 +674,7 @@ func compareList(t CompareTable, empty templ.Component) templ.Component {
 	})
 }
 
+//go:noinline
 func compareRows(rows []CompareRow, old, now string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -935,6 +941,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 }
 
 // compareCell shows a price, "excluded" or "no price".
+//go:noinline
 func compareCell(c pricingrules.Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

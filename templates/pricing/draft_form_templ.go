@@ -24,6 +24,7 @@ type DraftFormView struct {
 	Submit   string
 }
 
+//go:noinline
 func DraftForm(v DraftFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -43,6 +43,7 @@ type BulkForm struct {
 	Open       bool
 }
 
+//go:noinline
 func DraftGrid(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -217,6 +218,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 
 // DraftGridPart renders the parts of the page that changed when a cell was saved. Each element with
 // an id replaces the element with the same id on the page.
+//go:noinline
 func DraftGridPart(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -296,6 +298,7 @@ func DraftGridPart(v DraftGridView) templ.Component {
 	})
 }
 
+//go:noinline
 func gridErrors(errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -333,6 +336,7 @@ func gridErrors(errors ui.Errors) templ.Component {
 	})
 }
 
+//go:noinline
 func gridUndo(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -419,6 +423,7 @@ func gridUndo(v DraftGridView) templ.Component {
 	})
 }
 
+//go:noinline
 func bulkForm(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -541,6 +546,7 @@ type CellChange struct {
 	Ceiling        string // set if the new price is above it
 }
 
+//go:noinline
 func DraftBulk(v DraftBulkView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -717,6 +723,7 @@ func cellColumns(head string) []ui.Column {
 
 // cellChanges lists changes and the number of changes not listed. head is the heading of the first
 // column.
+//go:noinline
 func cellChanges(head string, all []CellChange, more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

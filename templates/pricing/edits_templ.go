@@ -32,6 +32,7 @@ type EditRow struct {
 
 var editColumns = []ui.Column{{Label: "Edit"}, {Label: "Time (UTC)"}, {Label: "User"}, {Label: "Rules changed", Number: true}, {Label: "Undone"}}
 
+//go:noinline
 func DraftEdits(v DraftEditsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -139,6 +140,7 @@ func DraftEdits(v DraftEditsView) templ.Component {
 	})
 }
 
+//go:noinline
 func editRow(e EditRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

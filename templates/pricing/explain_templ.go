@@ -45,6 +45,7 @@ type PriceChangeRow struct {
 	Note      string
 }
 
+//go:noinline
 func Explain(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -127,6 +128,7 @@ func Explain(v ExplainView) templ.Component {
 	})
 }
 
+//go:noinline
 func explainForm(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -303,6 +305,7 @@ func (v ExplainView) cardHint() string {
 
 // explainCard selects the draft or version to price with. The draft field is shown only if the
 // URL contains a draft's ID.
+//go:noinline
 func explainCard(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -340,6 +343,7 @@ func explainCard(v ExplainView) templ.Component {
 }
 
 // explainField is a text field with suggestions.
+//go:noinline
 func explainField(f ui.Field, list string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -447,6 +451,7 @@ func explainField(f ui.Field, list string) templ.Component {
 	})
 }
 
+//go:noinline
 func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -740,6 +745,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 var priceChangeColumns = []ui.Column{{Label: "Version"}, {Label: "Effective from"}, {Label: "Price", Number: true}, {Label: "Published by"}, {Label: "Note"}}
 
 // explainHistory lists the versions that changed the price.
+//go:noinline
 func explainHistory(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -54,6 +54,7 @@ func (r PriceRow) text() string {
 	return r.Base
 }
 
+//go:noinline
 func priceGrid(g PriceGrid) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -167,6 +168,7 @@ func priceGrid(g PriceGrid) templ.Component {
 	})
 }
 
+//go:noinline
 func priceRows(g PriceGrid) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -280,6 +282,7 @@ func priceRows(g PriceGrid) templ.Component {
 	})
 }
 
+//go:noinline
 func baseFigure(r PriceRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -336,6 +339,7 @@ func baseFigure(r PriceRow) templ.Component {
 
 // baseForm is the form for one cell. A page has hundreds of them, so values that all cells share are
 // in the form's URL.
+//go:noinline
 func baseForm(g PriceGrid, r PriceRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -509,6 +513,7 @@ func baseForm(g PriceGrid, r PriceRow) templ.Component {
 	})
 }
 
+//go:noinline
 func priceFigure(r PriceRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -566,6 +571,7 @@ func priceFigure(r PriceRow) templ.Component {
 	})
 }
 
+//go:noinline
 func priceWord(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -614,6 +620,7 @@ func priceWord(text string) templ.Component {
 }
 
 // gridFilter filters a grid. Filter names: country, urgency, category, q.
+//go:noinline
 func gridFilter(action, tab string, f GridFilter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -40,6 +40,7 @@ type DraftRow struct {
 
 var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "Status"}, {Label: "Created"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
 
+//go:noinline
 func Home(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -312,6 +313,7 @@ func Home(v HomeView) templ.Component {
 	})
 }
 
+//go:noinline
 func homeActions(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -363,6 +365,7 @@ func homeActions(v HomeView) templ.Component {
 	})
 }
 
+//go:noinline
 func newDraftButton(kind, url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -394,6 +397,7 @@ func newDraftButton(kind, url string) templ.Component {
 	})
 }
 
+//go:noinline
 func draftRow(d DraftRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -627,6 +631,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. Between two rules for the same industry or category, the one that names a country wins. If both or neither name a country, the one that names an urgency wins."
 
 // precedence explains which rule wins.
+//go:noinline
 func precedence() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ type DraftHead struct {
 }
 
 // draftPage shows a draft's summary, a notice if the draft is out of date, and the tabs.
+//go:noinline
 func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -216,6 +217,7 @@ func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 	})
 }
 
+//go:noinline
 func draftFacts(h DraftHead) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -518,6 +520,7 @@ func draftFacts(h DraftHead) templ.Component {
 }
 
 // cardState shows a rate card's state.
+//go:noinline
 func cardState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -575,6 +578,7 @@ func cardState(word string) templ.Component {
 	})
 }
 
+//go:noinline
 func draftActions(h DraftHead) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

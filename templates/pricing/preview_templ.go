@@ -33,6 +33,7 @@ type PreviewProblem struct {
 	URL  string // the form for that rule
 }
 
+//go:noinline
 func Preview(v PreviewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -121,6 +122,7 @@ func Preview(v PreviewView) templ.Component {
 	})
 }
 
+//go:noinline
 func previewProblems(all []PreviewProblem, more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -296,6 +298,7 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 	})
 }
 
+//go:noinline
 func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -420,6 +423,7 @@ func inversionText(i pricingrules.Inversion) string {
 	return fmt.Sprintf("%s, %s: %s (%s) %s (%s)", i.Industry.Slug, i.Market.Name, i.Class, price(i.Price), what, price(i.Standard))
 }
 
+//go:noinline
 func previewMore(more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -55,6 +55,7 @@ type MergeConflict struct {
 	Target, Yours string
 }
 
+//go:noinline
 func Publish(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -206,6 +207,7 @@ func Publish(v PublishView) templ.Component {
 }
 
 // publishConflict is shown instead of ui.ConflictNotice because the user must review the draft again.
+//go:noinline
 func publishConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -277,6 +279,7 @@ func publishConflict(c ui.Conflict, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func publishRace(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -628,6 +631,7 @@ func publishRace(v PublishView) templ.Component {
 }
 
 // publishSummary shows the changes to publish.
+//go:noinline
 func publishSummary(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -731,6 +735,7 @@ func publishSummary(v PublishView) templ.Component {
 }
 
 // publishNext shows the form for the next step, or the reason why the draft cannot be published.
+//go:noinline
 func publishNext(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -916,6 +921,7 @@ func (v PublishView) next() string {
 	}
 }
 
+//go:noinline
 func publishForm(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1010,6 +1016,7 @@ func (v PublishView) whenHint() string {
 	return "Leave empty to publish now. If you set a time, nothing else can be published until then. Quotes that have already been issued keep their prices."
 }
 
+//go:noinline
 func publishSubmitted(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1105,6 +1112,7 @@ func publishSubmitted(v PublishView) templ.Component {
 	})
 }
 
+//go:noinline
 func publishScheduled(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1144,6 +1152,7 @@ func publishScheduled(v PublishView) templ.Component {
 	})
 }
 
+//go:noinline
 func publishFacts(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1260,6 +1269,7 @@ func publishFacts(v PublishView) templ.Component {
 	})
 }
 
+//go:noinline
 func publishWithdraw(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1324,6 +1334,7 @@ func (v MergeConflictsView) droppedText() string {
 }
 
 // MergeConflicts is shown if an update of a draft had conflicts with the current version.
+//go:noinline
 func MergeConflicts(v MergeConflictsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

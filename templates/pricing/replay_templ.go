@@ -60,6 +60,7 @@ type ReplaySums struct {
 	Then, Now, Difference money.Amount
 }
 
+//go:noinline
 func Replay(v ReplayView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -160,6 +161,7 @@ func Replay(v ReplayView) templ.Component {
 
 // ReplayPart shows the last replay. It reloads every two seconds until the replay has ended.
 // console.js announces data-news when it changes.
+//go:noinline
 func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -347,6 +349,7 @@ func (v ReplayLive) Announcement() string {
 	return v.Status.Announcement("The replay")
 }
 
+//go:noinline
 func replayFacts(v ReplayLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -529,6 +532,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func replayResult(r ReplayResult) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -603,6 +607,7 @@ func replayColumns(head string) []ui.Column {
 }
 
 // replayTable compares recorded values with the draft's. Rows without a change are in a disclosure.
+//go:noinline
 func replayTable(title, head, hint string, lines []ReplayLine) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -734,6 +739,7 @@ func ofChange(lines []ReplayLine, changed bool) []ReplayLine {
 	return slices.DeleteFunc(slices.Clone(lines), func(l ReplayLine) bool { return l.Changed != changed })
 }
 
+//go:noinline
 func replayRows(title, head string, lines []ReplayLine) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -811,6 +817,7 @@ func replayRows(title, head string, lines []ReplayLine) templ.Component {
 	})
 }
 
+//go:noinline
 func replayRow(l ReplayLine) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1111,6 +1118,7 @@ func replayRow(l ReplayLine) templ.Component {
 	})
 }
 
+//go:noinline
 func replaySums(s ReplaySums) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1195,6 +1203,7 @@ func replaySums(s ReplaySums) templ.Component {
 }
 
 // replayLimits explains the results of a replay and their limits.
+//go:noinline
 func replayLimits() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

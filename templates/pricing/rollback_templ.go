@@ -33,6 +33,7 @@ type RollBackView struct {
 	Errors          ui.Errors
 }
 
+//go:noinline
 func RollBack(v RollBackView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -105,6 +106,7 @@ func RollBack(v RollBackView) templ.Component {
 	})
 }
 
+//go:noinline
 func rollBackForm(v RollBackView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

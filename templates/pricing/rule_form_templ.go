@@ -33,6 +33,7 @@ type AmountFields struct {
 	Fields            []ui.Hidden // currency and value
 }
 
+//go:noinline
 func RuleForm(v RuleFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -192,6 +193,7 @@ func RuleForm(v RuleFormView) templ.Component {
 	})
 }
 
+//go:noinline
 func ruleSelector(v RuleFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -241,6 +243,7 @@ func ruleSelector(v RuleFormView) templ.Component {
 	})
 }
 
+//go:noinline
 func amountFields(a AmountFields, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ type RuleRow struct {
 
 var ruleColumns = []ui.Column{{Label: "Rule"}, {Label: "Effects"}, {Label: "Note"}}
 
+//go:noinline
 func DraftRules(v DraftRulesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -200,6 +201,7 @@ func DraftRules(v DraftRulesView) templ.Component {
 	})
 }
 
+//go:noinline
 func ruleRow(r RuleRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

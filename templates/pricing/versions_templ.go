@@ -35,6 +35,7 @@ type VersionRow struct {
 
 var versionColumns = []ui.Column{{Label: "Version"}, {Label: "Status"}, {Label: "Effective from"}, {Label: "Published by"}, {Label: "Note"}, {Label: "Actions", NoLabel: true}}
 
+//go:noinline
 func Versions(v VersionsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -152,6 +153,7 @@ func Versions(v VersionsView) templ.Component {
 	})
 }
 
+//go:noinline
 func versionRow(r VersionRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -513,6 +515,7 @@ type VersionView struct {
 	AuditURL                    string // empty if the user may not read the audit log
 }
 
+//go:noinline
 func Version(v VersionView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -639,6 +642,7 @@ func Version(v VersionView) templ.Component {
 	})
 }
 
+//go:noinline
 func versionActions(v VersionView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -696,6 +700,7 @@ func versionActions(v VersionView) templ.Component {
 	})
 }
 
+//go:noinline
 func versionFacts(v VersionView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1022,6 +1027,7 @@ func versionFacts(v VersionView) templ.Component {
 }
 
 // largestChanges shows the first changes, the number of the others, and a link to all of them.
+//go:noinline
 func largestChanges(t CompareTable, more int, all ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

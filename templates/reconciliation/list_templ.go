@@ -53,6 +53,7 @@ func (f FindingCount) text(last bool) string {
 
 var reconciliationColumns = []ui.Column{{Label: "File"}, {Label: "Partner"}, {Label: "Rows", Number: true}, {Label: "Findings"}, {Label: "Status"}, {Label: "Created"}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -190,6 +191,7 @@ func List(v ListView) templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationRow(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -489,6 +491,7 @@ func reconciliationRow(r Row, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -541,6 +544,7 @@ func reconciliationState(word string) templ.Component {
 	})
 }
 
+//go:noinline
 func newReconciliationButton(kind, url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -572,6 +576,7 @@ func newReconciliationButton(kind, url string) templ.Component {
 	})
 }
 
+//go:noinline
 func noReconciliations(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -629,6 +634,7 @@ type NewView struct {
 	Errors   ui.Errors
 }
 
+//go:noinline
 func New(v NewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

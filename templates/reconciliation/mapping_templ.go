@@ -47,6 +47,7 @@ func (f MappingForm) format() string {
 
 var listColumns = []ui.Column{{Label: "Column"}, {Label: "Rows with a value", Number: true}, {Label: "Contents"}}
 
+//go:noinline
 func mappingForm(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -291,6 +292,7 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func mappingFields(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -52,6 +52,7 @@ type SameFile struct {
 	Made  time.Time
 }
 
+//go:noinline
 func Details(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -186,6 +187,7 @@ func Details(v DetailsView) templ.Component {
 
 // reconciliationConflict reports that another user changed the reconciliation. Unlike the conflict
 // notice of a form, it shows no submitted values.
+//go:noinline
 func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -249,6 +251,7 @@ func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationFacts(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -602,6 +605,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func sameFile(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -708,6 +712,7 @@ func sameFile(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationUploaded(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -783,6 +788,7 @@ func reconciliationUploaded(v DetailsView) templ.Component {
 }
 
 // reconciliationForm shows the column mapping, or the reason why it cannot be shown.
+//go:noinline
 func reconciliationForm(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -866,6 +872,7 @@ func reconciliationForm(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationCompared(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -970,6 +977,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 	})
 }
 
+//go:noinline
 func discardLink(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1013,6 +1021,7 @@ type ComparisonLive struct {
 
 // ComparisonPart shows a comparison. It reloads itself every two seconds until the comparison has
 // ended.
+//go:noinline
 func ComparisonPart(v ComparisonLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -62,6 +62,7 @@ type Line struct {
 	Resolved                             time.Time
 }
 
+//go:noinline
 func reconciliationResult(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -180,6 +181,7 @@ func reconciliationResult(v DetailsView) templ.Component {
 }
 
 // coverage states which leads of the period were compared.
+//go:noinline
 func coverage(r *Result) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -334,6 +336,7 @@ func findingSumColumns(head string) []ui.Column {
 	return []ui.Column{{Label: head}, {Label: "Lines", Number: true}, {Label: "File", Number: true}, {Label: "Ledger", Number: true}, {Label: "Difference", Number: true}}
 }
 
+//go:noinline
 func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -892,6 +895,7 @@ func (r *Result) hasReasons() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Why != "" })
 }
 
+//go:noinline
 func reconciliationLines(r *Result, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -970,6 +974,7 @@ func reconciliationLines(r *Result, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func noLines() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -999,6 +1004,7 @@ func noLines() templ.Component {
 	})
 }
 
+//go:noinline
 func reconciliationLine(l Line, reasons, resolves bool, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1359,6 +1365,7 @@ func reconciliationLine(l Line, reasons, resolves bool, now time.Time) templ.Com
 	})
 }
 
+//go:noinline
 func notCompared() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1388,6 +1395,7 @@ func notCompared() templ.Component {
 	})
 }
 
+//go:noinline
 func lineLead(l Line) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1492,6 +1500,7 @@ func lineLead(l Line) templ.Component {
 	})
 }
 
+//go:noinline
 func lineAmount(a *money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1528,6 +1537,7 @@ func lineAmount(a *money.Amount) templ.Component {
 	})
 }
 
+//go:noinline
 func lineResolved(l Line, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1660,6 +1670,7 @@ type ResolveView struct {
 	Errors  ui.Errors
 }
 
+//go:noinline
 func Resolve(v ResolveView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

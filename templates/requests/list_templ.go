@@ -50,6 +50,7 @@ type State struct{ Code, Label string }
 
 var columns = []ui.Column{{Label: "Request"}, {Label: "Status"}, {Label: "Kind"}, {Label: "Leads", Number: true}, {Label: "Received"}, {Label: "Due"}}
 
+//go:noinline
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -248,6 +249,7 @@ func List(v ListView) templ.Component {
 }
 
 // dueCount shows a number of items that are due, and how many of them are overdue.
+//go:noinline
 func dueCount(name string, n, overdue int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -339,6 +341,7 @@ func dueCount(name string, n, overdue int) templ.Component {
 	})
 }
 
+//go:noinline
 func newButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -370,6 +373,7 @@ func newButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func row(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -664,6 +668,7 @@ func row(r Row, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func state(s State) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

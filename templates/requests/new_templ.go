@@ -20,6 +20,7 @@ type NewView struct {
 	Errors                           ui.Errors
 }
 
+//go:noinline
 func New(v NewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

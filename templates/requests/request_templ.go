@@ -103,6 +103,7 @@ type Notice struct {
 // Contact is a person to contact at a partner.
 type Contact struct{ Name, Role, Email, Phone string }
 
+//go:noinline
 func Request(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -564,6 +565,7 @@ func Request(v RequestView) templ.Component {
 	})
 }
 
+//go:noinline
 func identity(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -653,6 +655,7 @@ func identity(v RequestView) templ.Component {
 	})
 }
 
+//go:noinline
 func answer(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -820,6 +823,7 @@ func closeLabel(v RequestView) string {
 	return "Reject or close"
 }
 
+//go:noinline
 func lettersSection(all []Letter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -925,6 +929,7 @@ func lettersSection(all []Letter) templ.Component {
 
 var noticeColumns = []ui.Column{{Label: "Partner"}, {Label: "Leads", Number: true}, {Label: "Notified"}, {Label: "Action", NoLabel: true}}
 
+//go:noinline
 func notices(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1238,6 +1243,7 @@ func notices(v RequestView) templ.Component {
 
 var heldColumns = []ui.Column{{Label: "Lead"}, {Label: "Partner"}, {Label: "Reason for the hold"}, {Label: "Placed"}}
 
+//go:noinline
 func held(v RequestView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1494,6 +1500,7 @@ func lastingHold(kind string) string {
 }
 
 // partner shows a partner, and how to reach it while its notice is due.
+//go:noinline
 func partner(n Notice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1624,6 +1631,7 @@ func contact(c Contact) string {
 
 var foundColumns = []ui.Column{{Label: "Lead"}, {Label: "Found by"}, {Label: "Email address"}, {Label: "Phone number"}, {Label: "Partner"}}
 
+//go:noinline
 func found(f Found) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -2011,6 +2019,7 @@ func found(f Found) templ.Component {
 }
 
 // numbered shows the number of an email address or phone number. It warns if it is not the number 1.
+//go:noinline
 func numbered(kind, warning string, number int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

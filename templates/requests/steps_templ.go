@@ -41,6 +41,7 @@ type StepView struct {
 }
 
 // step is the page of a form, with its buttons.
+//go:noinline
 func step(v StepView, kind, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -130,6 +131,7 @@ func step(v StepView, kind, label string) templ.Component {
 }
 
 // CheckIdentity has the fields identity and note.
+//go:noinline
 func CheckIdentity(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -190,6 +192,7 @@ func CheckIdentity(v StepView) templ.Component {
 }
 
 // Export has no fields of its own.
+//go:noinline
 func Export(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -332,6 +335,7 @@ func Export(v StepView) templ.Component {
 }
 
 // Erase has no fields of its own.
+//go:noinline
 func Erase(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -468,6 +472,7 @@ func Erase(v StepView) templ.Component {
 }
 
 // otherPeople warns of leads that may be about another person.
+//go:noinline
 func otherPeople(differ int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -544,6 +549,7 @@ func otherPeople(differ int) templ.Component {
 }
 
 // AddLeads has the fields leads, exception and note.
+//go:noinline
 func AddLeads(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -612,6 +618,7 @@ func AddLeads(v StepView) templ.Component {
 }
 
 // RemoveLeads has the field leads, once for each lead, and the field more.
+//go:noinline
 func RemoveLeads(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -674,6 +681,7 @@ func RemoveLeads(v StepView) templ.Component {
 }
 
 // Extend has the field reason and, for a complaint, the field until.
+//go:noinline
 func Extend(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -767,6 +775,7 @@ func Extend(v StepView) templ.Component {
 }
 
 // Close has the fields outcome, ground and note.
+//go:noinline
 func Close(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -858,6 +867,7 @@ func closingNote(outcomes []ui.Option) string {
 }
 
 // NoNotice has the fields reason and note.
+//go:noinline
 func NoNotice(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -966,6 +976,7 @@ type ExportedView struct {
 	Until       time.Time // when the file is deleted
 }
 
+//go:noinline
 func Exported(v ExportedView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

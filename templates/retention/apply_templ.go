@@ -19,6 +19,7 @@ type ApplyView struct {
 	Errors           ui.Errors
 }
 
+//go:noinline
 func Apply(v ApplyView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ type Hold struct {
 
 var holdColumns = []ui.Column{{Label: "Lead"}, {Label: "Applies to"}, {Label: "Reason"}, {Label: "Placed"}, {Label: "Status"}, {Label: "Release", NoLabel: true}}
 
+//go:noinline
 func Holds(v HoldsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -148,6 +149,7 @@ func Holds(v HoldsView) templ.Component {
 	})
 }
 
+//go:noinline
 func holdRow(h Hold, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -58,6 +58,7 @@ var periodColumns = []ui.Column{{Label: "Country"}, {Label: "Configured"}, {Labe
 
 var otherColumns = []ui.Column{{Label: "Data"}, {Label: "Stored for"}, {Label: "Setting"}}
 
+//go:noinline
 func Plan(v PlanView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -441,6 +442,7 @@ func Plan(v PlanView) templ.Component {
 }
 
 // unlimitedWarning warns if the configuration does not limit how long data is stored.
+//go:noinline
 func unlimitedWarning(data, setting string, periods []Period) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -529,6 +531,7 @@ func unlimitedWarning(data, setting string, periods []Period) templ.Component {
 	})
 }
 
+//go:noinline
 func planActions(v PlanView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -560,6 +563,7 @@ func planActions(v PlanView) templ.Component {
 	})
 }
 
+//go:noinline
 func periodSection(id, title, text string, periods []Period, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -649,6 +653,7 @@ func periodSection(id, title, text string, periods []Period, now time.Time) temp
 	})
 }
 
+//go:noinline
 func periodTable(caption string, periods []Period, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

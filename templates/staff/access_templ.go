@@ -32,6 +32,7 @@ var (
 	deniedColumns  = []ui.Column{{Label: "Permission"}, {Label: "Required role"}}
 )
 
+//go:noinline
 func AccessExplained(v AccessExplainedView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

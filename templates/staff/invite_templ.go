@@ -22,6 +22,7 @@ type StaffInviteView struct {
 	Cancel      string
 }
 
+//go:noinline
 func StaffInvite(v StaffInviteView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -131,6 +132,7 @@ type StaffInvitedView struct {
 	PersonURL   string
 }
 
+//go:noinline
 func StaffInvited(v StaffInvitedView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -39,6 +39,7 @@ func (v StaffListView) columns() []ui.Column {
 	return []ui.Column{{Label: "Name", Sort: v.SortName}, {Label: "Roles"}, {Label: "Second factor"}, {Label: "Last seen", Sort: v.SortSeen}, {Label: "Status"}}
 }
 
+//go:noinline
 func StaffList(v StaffListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -184,6 +185,7 @@ func StaffList(v StaffListView) templ.Component {
 	})
 }
 
+//go:noinline
 func staffRow(p StaffRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -399,6 +401,7 @@ func staffRow(p StaffRow, now time.Time) templ.Component {
 	})
 }
 
+//go:noinline
 func staffStatus(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -442,6 +445,7 @@ func staffStatus(word string) templ.Component {
 }
 
 // words shows each text on a line of its own. If there are no texts, it shows the value of none.
+//go:noinline
 func words(all []string, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -514,6 +518,7 @@ func words(all []string, none string) templ.Component {
 	})
 }
 
+//go:noinline
 func inviteButton(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -545,6 +550,7 @@ func inviteButton(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func noStaff(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

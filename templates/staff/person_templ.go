@@ -49,6 +49,7 @@ type StaffPersonView struct {
 	Pager  ui.Pager
 }
 
+//go:noinline
 func StaffPerson(v StaffPersonView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -348,6 +349,7 @@ func (v StaffPersonView) tabs() []ui.Tab {
 	}
 }
 
+//go:noinline
 func staffActions(v StaffPersonView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -405,6 +407,7 @@ func staffActions(v StaffPersonView) templ.Component {
 	})
 }
 
+//go:noinline
 func staffRoles(v StaffPersonView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -531,6 +534,7 @@ func staffRoles(v StaffPersonView) templ.Component {
 	})
 }
 
+//go:noinline
 func staffSessions(v StaffPersonView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -68,6 +68,7 @@ type ChainResult struct {
 
 var auditColumns = []Column{{Label: "Time (UTC)"}, {Label: "User"}, {Label: "Action"}, {Label: "Object"}, {Label: "Outcome"}}
 
+//go:noinline
 func AuditList(v AuditListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -278,6 +279,7 @@ func AuditList(v AuditListView) templ.Component {
 	})
 }
 
+//go:noinline
 func checkChain(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -330,6 +332,7 @@ func checkChain(url string) templ.Component {
 	})
 }
 
+//go:noinline
 func chainResult(c ChainResult, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -510,6 +513,7 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 }
 
 // AuditTable lists audit events. It is used on the audit page and on the pages of objects.
+//go:noinline
 func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -606,6 +610,7 @@ func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) tem
 	})
 }
 
+//go:noinline
 func auditRow(r AuditRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1011,6 +1016,7 @@ func ChangedValues(changes []Change, most int) string {
 	return fmt.Sprintf("%s (+%d)", strings.Join(texts[:most], ", "), len(texts)-most)
 }
 
+//go:noinline
 func auditDetails(r AuditRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1155,6 +1161,7 @@ func auditDetails(r AuditRow) templ.Component {
 	})
 }
 
+//go:noinline
 func outcome(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1198,6 +1205,7 @@ func outcome(word string) templ.Component {
 }
 
 // ChangeList lists changes with their old and new values.
+//go:noinline
 func ChangeList(all []Change) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

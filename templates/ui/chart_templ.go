@@ -26,6 +26,7 @@ type Series struct {
 }
 
 // LineChart renders a Chart, followed by a table with its data.
+//go:noinline
 func LineChart(c Chart) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -193,6 +194,7 @@ func LineChart(c Chart) templ.Component {
 	})
 }
 
+//go:noinline
 func plot(c Chart) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -402,6 +404,7 @@ func plot(c Chart) templ.Component {
 	})
 }
 
+//go:noinline
 func legend(i int, s Series) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -485,6 +488,7 @@ func legend(i int, s Series) templ.Component {
 	})
 }
 
+//go:noinline
 func swatch(i int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -532,6 +536,7 @@ func swatch(i int) templ.Component {
 	})
 }
 
+//go:noinline
 func chartTable(c Chart) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -664,6 +669,7 @@ type Bar struct {
 }
 
 // BarChart renders bars and their counts in a table.
+//go:noinline
 func BarChart(id, title, summary, nameHead, countHead string, bars []Bar) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -950,6 +956,7 @@ type StatTile struct {
 }
 
 // Tiles renders tiles side by side.
+//go:noinline
 func Tiles(all []StatTile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1051,6 +1058,7 @@ func Tiles(all []StatTile) templ.Component {
 	})
 }
 
+//go:noinline
 func tileContent(t StatTile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

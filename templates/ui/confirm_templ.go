@@ -43,6 +43,7 @@ type Hidden struct {
 	Name, Value string
 }
 
+//go:noinline
 func Confirm(v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -98,6 +99,7 @@ func Confirm(v ConfirmView) templ.Component {
 	})
 }
 
+//go:noinline
 func hiddenFields(all []Hidden) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -156,6 +158,7 @@ func hiddenFields(all []Hidden) templ.Component {
 }
 
 // ConfirmForm renders the form of a ConfirmView.
+//go:noinline
 func ConfirmForm(v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -330,6 +333,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 }
 
 // ConfirmDialog renders a ConfirmView as a dialog. A DialogLink with the same id opens it.
+//go:noinline
 func ConfirmDialog(id string, v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

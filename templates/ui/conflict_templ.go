@@ -18,6 +18,7 @@ type Conflict struct {
 	Changes []Change
 }
 
+//go:noinline
 func ConflictNotice(c Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

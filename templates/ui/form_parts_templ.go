@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
+//go:noinline
 func NewPassword(prefix string, errors Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -52,6 +53,7 @@ func StepUpLabel(code bool) string {
 
 // RowVersionField contains the version that the object had when the form was opened. It is
 // used to detect concurrent changes.
+//go:noinline
 func RowVersionField(version int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -95,6 +97,7 @@ func RowVersionField(version int) templ.Component {
 }
 
 // Locked explains why a form cannot be submitted. It is shown instead of the form.
+//go:noinline
 func Locked(reason string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -159,6 +162,7 @@ type RoleChoice struct {
 	Locked             string // if not "", shown instead of a checkbox that the user can change
 }
 
+//go:noinline
 func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -219,6 +223,7 @@ func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Compone
 	})
 }
 
+//go:noinline
 func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -420,6 +425,7 @@ func lockedIcon(chosen bool) string {
 }
 
 // FormError shows an error that applies to the whole form. It is focused when the page loads.
+//go:noinline
 func FormError(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -80,6 +80,7 @@ func (f Field) inputType() string {
 func (f Field) areaText() string { return "\n" + f.Value }
 
 // FormField renders a Field.
+//go:noinline
 func FormField(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -354,6 +355,7 @@ func FormField(f Field) templ.Component {
 	})
 }
 
+//go:noinline
 func Hint(id, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -411,6 +413,7 @@ func Hint(id, text string) templ.Component {
 	})
 }
 
+//go:noinline
 func FieldErrorMessage(id, field, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -490,6 +493,7 @@ func FieldErrorMessage(id, field, text string) templ.Component {
 }
 
 // Checkboxes renders the options of a field as checkboxes.
+//go:noinline
 func Checkboxes(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -520,6 +524,7 @@ func Checkboxes(f Field) templ.Component {
 }
 
 // Radios renders the options of a field as radio buttons.
+//go:noinline
 func Radios(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -549,6 +554,7 @@ func Radios(f Field) templ.Component {
 	})
 }
 
+//go:noinline
 func choices(kind string, f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -649,6 +655,7 @@ func choices(kind string, f Field) templ.Component {
 	})
 }
 
+//go:noinline
 func checkbox(id, name string, o Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -696,6 +703,7 @@ func checkbox(id, name string, o Option) templ.Component {
 	})
 }
 
+//go:noinline
 func box(kind, id, name string, o Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -846,6 +854,7 @@ func box(kind, id, name string, o Option) templ.Component {
 
 // ErrorSummary lists the errors of a form and links each to its field, or to the object that
 // blocks the form. It is focused when the page loads.
+//go:noinline
 func ErrorSummary(prefix string, all Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1033,6 +1042,7 @@ func ErrorSummary(prefix string, all Errors) templ.Component {
 }
 
 // StepUpField asks for the password or a code if the form requires a step-up.
+//go:noinline
 func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

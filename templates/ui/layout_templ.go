@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // Page is a console page with the top bar and the navigation. The component actions is shown
 // beside the heading. It usually contains a button that creates an object.
+//go:noinline
 func Page(s Shell, actions templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -148,6 +149,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 
 // StandalonePage is a page without navigation, for signing in and for setting up a second
 // factor.
+//go:noinline
 func StandalonePage(s Shell, wide bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -257,6 +259,7 @@ func (s Shell) fullTitle() string {
 	return s.Title
 }
 
+//go:noinline
 func document(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -382,6 +385,7 @@ func document(s Shell) templ.Component {
 	})
 }
 
+//go:noinline
 func bar(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -523,6 +527,7 @@ func bar(s Shell) templ.Component {
 	})
 }
 
+//go:noinline
 func personMenu(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -673,6 +678,7 @@ func personMenu(s Shell) templ.Component {
 	})
 }
 
+//go:noinline
 func themeForm(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -754,6 +760,7 @@ func themeForm(s Shell) templ.Component {
 	})
 }
 
+//go:noinline
 func areas(items []NavItem, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -846,6 +853,7 @@ func areas(items []NavItem, label string) templ.Component {
 	})
 }
 
+//go:noinline
 func crumbs(above []Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -913,6 +921,7 @@ func crumbs(above []Link) templ.Component {
 	})
 }
 
+//go:noinline
 func intro(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -957,6 +966,7 @@ func intro(text string) templ.Component {
 	})
 }
 
+//go:noinline
 func notices(all []Notice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1066,6 +1076,7 @@ func notices(all []Notice) templ.Component {
 }
 
 // NoticeBox is a short message with an icon. Kind is "info", "good", "warn" or "bad".
+//go:noinline
 func NoticeBox(kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1113,6 +1124,7 @@ func NoticeBox(kind string) templ.Component {
 	})
 }
 
+//go:noinline
 func noticeBox(kind, code string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -54,6 +54,7 @@ func AtLeastCents(decimal string) string {
 
 var ExplainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after step", Number: true}, {Label: "Rule"}}
 
+//go:noinline
 func PriceStepRow(s ExplainStep, currency string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,6 +37,7 @@ func (s JobStatus) Announcement(what string) string {
 	}
 }
 
+//go:noinline
 func JobStateBadge(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -90,6 +91,7 @@ func JobStateBadge(word string) templ.Component {
 }
 
 // JobProgress shows the progress of a job, or its error. id must be unique on the page.
+//go:noinline
 func JobProgress(id, page string, s JobStatus) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -252,6 +254,7 @@ func JobProgress(id, page string, s JobStatus) templ.Component {
 	})
 }
 
+//go:noinline
 func CancelJob(url, back string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

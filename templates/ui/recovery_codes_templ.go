@@ -15,6 +15,7 @@ type RecoveryCodesView struct {
 	Action string // POST: continues after the user has saved the codes
 }
 
+//go:noinline
 func RecoveryCodes(v RecoveryCodesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -36,6 +36,7 @@ type SearchResult struct {
 	Label, Hint, URL string
 }
 
+//go:noinline
 func Search(v SearchView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -269,6 +270,7 @@ func Search(v SearchView) templ.Component {
 
 var searchColumns = []Column{{Label: "Name"}, {Label: "Kind"}, {Label: "Details"}}
 
+//go:noinline
 func searchResults(all []SearchResult) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // EmptyState is shown instead of an empty list and says what the list will contain. Its
 // children are buttons that create the first row.
+//go:noinline
 func EmptyState(icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -59,6 +60,7 @@ func EmptyState(icon, title, text string) templ.Component {
 
 // blankState is shown instead of a list. The attribute data-empty says why there are no rows:
 // "none", "filtered", "invalid" or "failed".
+//go:noinline
 func blankState(why, icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -144,6 +146,7 @@ func blankState(why, icon, title, text string) templ.Component {
 }
 
 // NoMatch is shown if no rows match the filters.
+//go:noinline
 func NoMatch(clearURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -192,6 +195,7 @@ func NoMatch(clearURL string) templ.Component {
 }
 
 // ErrorState is shown if data could not be loaded.
+//go:noinline
 func ErrorState(text, retryURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -249,6 +253,7 @@ func ErrorState(text, retryURL string) templ.Component {
 
 // ListPlaceholder is shown instead of an empty list. If there are no rows yet, it shows the
 // component first.
+//go:noinline
 func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
