@@ -8,7 +8,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // account is the user that runs Postgres if this program runs as root. A nil account means that Postgres
@@ -39,16 +38,6 @@ func unprivileged() (*account, error) {
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
 	return nil, errors.New("cannot run Postgres as root, and the users postgres and nobody do not exist: create the user postgres, or do not run this program as root")
-}
-
-// Credential returns the user for programs that, like Postgres, cannot run as root. It returns nil if this
-// program is not running as root.
-func Credential() (*syscall.Credential, error) {
-	runAs, err := unprivileged()
-	if err != nil || runAs == nil {
-		return nil, err
-	}
-	return &syscall.Credential{Uid: runAs.uid, Gid: runAs.gid}, nil
 }
 
 // Reachable returns an error if the user that would run Postgres cannot access dir. The folder
@@ -87,12 +76,12 @@ func (a *account) reaches(dir string) error {
 // kernel, only the first class that matches (owner, group or others) counts. For example, an owner
 // without x cannot enter, even if others can.
 func (a *account) mayEnter(folder fs.FileInfo) bool {
-	owner := folder.Sys().(*syscall.Stat_t)
+	uid, gid := owner(folder)
 	bits := folder.Mode().Perm()
 	switch {
-	case owner.Uid == a.uid:
+	case uid == a.uid:
 		return bits&0o100 != 0
-	case owner.Gid == a.gid:
+	case gid == a.gid:
 		return bits&0o010 != 0
 	default:
 		return bits&0o001 != 0

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // Standby copies the cluster to o.DataDir and starts the copy as a standby of s. The wal_level of s must
@@ -50,9 +49,7 @@ func (s *Server) copyTo(ctx context.Context, dataDir string, arguments ...string
 	backup := exec.CommandContext(ctx, filepath.Join(found.folder, "pg_basebackup"), append(arguments, "--no-password", "--checkpoint=fast", "--no-sync",
 		"--host=127.0.0.1", "--port="+strconv.Itoa(s.port), "--username="+superuser, "--pgdata="+l.cluster())...)
 	backup.Dir, backup.Env = dataDir, []string{"PGPASSWORD=" + s.password}
-	if runAs != nil {
-		backup.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: runAs.uid, Gid: runAs.gid}}
-	}
+	backup.SysProcAttr = processAttributes(runAs, false)
 	if out, err := backup.CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the cluster: %w: %s", err, out)
 	}

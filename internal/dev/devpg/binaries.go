@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
@@ -210,7 +209,7 @@ func ownFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+	if uid, _ := owner(info); !info.IsDir() || uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("the folder %s for downloads of Postgres belongs to another user: remove it, or %s", path,
 			installHint)
 	}

@@ -9,7 +9,7 @@
 // run as an unprivileged user.
 //
 // A program that calls Start must call RunIfChild first in main (in a test binary, in
-// TestMain). The package works on Linux, macOS and other Unix systems.
+// TestMain). The package works on Linux, macOS and other Unix systems. On Windows, Start returns an error.
 package devpg
 
 import (
@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,9 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 		// This process is a copy of a program that does not call RunIfChild. Without this error, it
 		// would start another copy, and so on without end.
 		return nil, errors.New("this program starts Postgres without calling devpg.RunIfChild first in main (in a test: in TestMain)")
+	}
+	if runtime.GOOS == "windows" {
+		return nil, errors.New("the private Postgres of `pingpost dev` runs only on Linux and macOS: use the Windows Subsystem for Linux, or your own Postgres with `pingpost serve`")
 	}
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = time.Minute

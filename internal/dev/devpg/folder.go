@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // layout is the real path of a data folder, which contains:
@@ -68,12 +67,12 @@ func chownTo(dir string, runAs *account) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a folder: choose another --data-dir", dir)
 	}
-	owner := info.Sys().(*syscall.Stat_t).Uid
+	uid, _ := owner(info)
 	switch {
-	case runAs == nil && owner != uint32(os.Geteuid()):
+	case runAs == nil && uid != uint32(os.Geteuid()):
 		return fmt.Errorf("the data folder %s belongs to another user: run this program as that user, or choose another --data-dir",
 			dir)
-	case runAs != nil && owner != runAs.uid:
+	case runAs != nil && uid != runAs.uid:
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	var holder int
 	var inUse bool
 	locked := waitFor(patience, func() bool {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = tryLock(f)
 		if err != nil {
 			holder = firstNumber(l.lockFile())
 			inUse = alive(holder)
@@ -59,7 +59,7 @@ func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 // caller must have locked the folder, which ensures that no other supervisor is using it.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
-	if pid <= 0 || syscall.Kill(pid, 0) != nil {
+	if pid <= 0 || sendSignal(pid, 0) != nil {
 		return nil //nolint:nilerr // Postgres handles a stale process id itself
 	}
 	if !strings.Contains(commandLine(pid), " -D "+l.cluster()+" ") {
@@ -88,7 +88,7 @@ func terminate(pid int, l layout) error {
 		{syscall.SIGQUIT, 10 * time.Second},
 		{syscall.SIGKILL, 5 * time.Second},
 	} {
-		if err := syscall.Kill(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := sendSignal(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("a Postgres (process %d) is still running in the data folder %s and cannot be stopped: %w; stop it manually",
 				pid, l, err)
 		}
@@ -102,7 +102,7 @@ func terminate(pid int, l layout) error {
 // alive reports whether a process is running. It returns false for a zombie, which may never be
 // reaped in a container.
 func alive(pid int) bool {
-	if pid <= 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	if pid <= 0 || errors.Is(sendSignal(pid, 0), syscall.ESRCH) {
 		return false
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

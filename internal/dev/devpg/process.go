@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -37,10 +36,7 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	}
 	// Use a new session, so that Ctrl-C in a terminal only reaches the caller, which
 	// decides when Postgres stops.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if runAs != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: runAs.uid, Gid: runAs.gid}
-	}
+	cmd.SysProcAttr = processAttributes(runAs, true)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, nil
 }

@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
+
+	"github.com/gofrs/flock"
 )
 
 // Module is a module in the folder tools that contains or pins a program.
@@ -44,11 +45,11 @@ func Build(ctx context.Context, m Module, onProgress func(string)) (string, erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(dir, m.Name+".lock"))
-	if err != nil {
+	lock := flock.New(filepath.Join(dir, m.Name+".lock")) // only one process builds at a time
+	if err := lock.Lock(); err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer lock.Unlock() //nolint:errcheck // the lock also ends with the process
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
@@ -103,17 +104,4 @@ func fingerprint(source string) (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
-}
-
-// lock locks a file, so that only one process builds at a time.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		f.Close() //nolint:errcheck // nothing is written to it
-		return nil, err
-	}
-	return func() { f.Close() }, nil //nolint:errcheck // nothing is written to it
 }

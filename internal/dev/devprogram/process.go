@@ -18,19 +18,18 @@ type Process struct {
 	err   error // the error with which the process ended; set before the channel ended is closed
 }
 
-// Run starts a program. If cmd has a credential, the program runs as that user.
+// Run starts a program. It changes the attributes of cmd, but keeps its credential.
 func Run(cmd *exec.Cmd) (*Process, error) {
 	cmd.WaitDelay = time.Second
-	attributes := ownProcess()
-	if cmd.SysProcAttr != nil {
-		attributes.Credential = cmd.SysProcAttr.Credential
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr = attributes
+	separate(cmd.SysProcAttr)
 	p := &Process{cmd: cmd, ended: make(chan struct{})}
 	launched := make(chan error)
 	go func() {
 		// The thread must live as long as the process. Otherwise the kernel would kill the process when
-		// the thread ends; see ownProcess.
+		// the thread ends; see separate.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()

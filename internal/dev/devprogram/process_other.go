@@ -1,9 +1,8 @@
-//go:build !linux
+//go:build unix && !linux
 
 package devprogram
 
 import "syscall"
 
-// ownProcess returns attributes that put the program in its own process group, so that Ctrl-C does not
-// reach it.
-func ownProcess() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// separate puts a program in its own process group, so that Ctrl-C does not reach it.
+func separate(a *syscall.SysProcAttr) { a.Setpgid = true }

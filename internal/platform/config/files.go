@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/internal/base/pemfile"
@@ -62,8 +61,7 @@ func checkFolder(path string) error {
 	case !info.IsDir():
 		return errors.New("not a folder")
 	}
-	const writeAndEnter = 2 | 1 // W_OK and X_OK of access(2)
-	if err := syscall.Access(path, writeAndEnter); err != nil {
+	if err := checkWritable(path); err != nil {
 		return fmt.Errorf("not writable (%w)", err)
 	}
 	return nil

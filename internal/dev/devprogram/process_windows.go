@@ -1,0 +1,6 @@
+package devprogram
+
+import "syscall"
+
+// separate puts a program in its own process group, so that Ctrl-C does not reach it.
+func separate(a *syscall.SysProcAttr) { a.CreationFlags = syscall.CREATE_NEW_PROCESS_GROUP }
