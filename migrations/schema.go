@@ -72,18 +72,11 @@ func declare(ctx context.Context, db *sql.DB, sources fs.FS) error {
 	if schema, err := ReadSchema(ctx, db); err != nil || schema.IsNewer() {
 		return err
 	}
-	names, err := fs.Glob(sources, "*.sql")
+	declared, err := declarations(sources)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		version, oldest, err := declaration(sources, name)
-		if err != nil {
-			return err
-		}
-		if oldest == 0 {
-			continue
-		}
+	for version, oldest := range declared {
 		_, err = db.ExecContext(ctx, `INSERT INTO schema_requirements (version, oldest_program) VALUES ($1, $2)
 			ON CONFLICT (version) DO UPDATE SET oldest_program = excluded.oldest_program`, version, oldest)
 		if err != nil {
@@ -91,6 +84,34 @@ func declare(ctx context.Context, db *sql.DB, sources fs.FS) error {
 		}
 	}
 	return nil
+}
+
+// OldestProgram returns the oldest program that works with this program's schema.
+func OldestProgram() (oldest int64, err error) {
+	declared, err := declarations(files)
+	for _, program := range declared {
+		oldest = max(oldest, program)
+	}
+	return oldest, err
+}
+
+// declarations returns the oldest programs that the migrations declare, by the migration's version.
+func declarations(sources fs.FS) (map[int64]int64, error) {
+	names, err := fs.Glob(sources, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	declared := map[int64]int64{}
+	for _, name := range names {
+		version, oldest, err := declaration(sources, name)
+		if err != nil {
+			return nil, err
+		}
+		if oldest != 0 {
+			declared[version] = oldest
+		}
+	}
+	return declared, nil
 }
 
 // declaration returns a migration's version and the oldest program that it declares, or 0 if it

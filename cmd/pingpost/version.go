@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/migrations"
 )
 
 func versionCommand() *cobra.Command {
@@ -23,17 +25,21 @@ func versionCommand() *cobra.Command {
 }
 
 type versionView struct {
-	Version      string `json:"version"`
-	Revision     string `json:"revision"` // "" if the build has no version control information
-	RevisionTime string `json:"revision_time"`
-	Modified     bool   `json:"modified"` // whether the build contains uncommitted changes
-	Go           string `json:"go"`
-	OS           string `json:"os"`
-	Arch         string `json:"arch"`
+	Version       string `json:"version"`
+	Revision      string `json:"revision"` // "" if the build has no version control information
+	RevisionTime  string `json:"revision_time"`
+	Modified      bool   `json:"modified"`       // whether the build contains uncommitted changes
+	Schema        int64  `json:"schema"`         // the schema version that this program needs
+	OldestProgram int64  `json:"oldest_program"` // schema version of the oldest program that works with this schema
+	Go            string `json:"go"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
 }
 
 func versionOf(info *debug.BuildInfo) versionView {
 	v := versionView{Version: releaseOf(info), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	v.Schema, _ = migrations.Latest()               // fails only if the name of an embedded file is wrong
+	v.OldestProgram, _ = migrations.OldestProgram() // as above
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -77,5 +83,6 @@ func describe(info *debug.BuildInfo) string {
 	if v.Modified {
 		revision += ", with uncommitted changes"
 	}
-	return fmt.Sprintf("pingpost %s\nrevision %s\n%s %s/%s\n", release, revision, v.Go, v.OS, v.Arch)
+	return fmt.Sprintf("pingpost %s\nrevision %s\nschema %d, which works with programs for schema %d or newer\n%s %s/%s\n",
+		release, revision, v.Schema, v.OldestProgram, v.Go, v.OS, v.Arch)
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/pingpost/pingpost/migrations"
 )
 
 func TestDescribe(t *testing.T) {
@@ -41,8 +44,8 @@ func TestDescribe(t *testing.T) {
 				t.Errorf("%q does not contain %q", got, name)
 			}
 		}
-		if !strings.HasSuffix(got, machine) || strings.Count(got, "\n") != 3 || seen[got] {
-			t.Errorf("got %q, want 3 lines that differ from other builds, the last %q", got, machine)
+		if !strings.HasSuffix(got, machine) || strings.Count(got, "\n") != 4 || seen[got] {
+			t.Errorf("got %q, want 4 lines that differ from other builds, the last %q", got, machine)
 		}
 		seen[got] = true
 	}
@@ -61,6 +64,17 @@ func TestVersion(t *testing.T) {
 	}
 	if version := member(t, pingpost(t, "version", "--json").ok(t), "version"); version == "" || !strings.HasPrefix(out, "pingpost "+version) {
 		t.Errorf("--json prints the version %q", version)
+	}
+	latest, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v versionView
+	if err := json.Unmarshal([]byte(pingpost(t, "version", "--json").ok(t)), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Schema != latest || v.OldestProgram < 1 || v.OldestProgram > latest {
+		t.Errorf("--json prints schema %d and oldest program %d, but the newest migration is %d", v.Schema, v.OldestProgram, latest)
 	}
 	pingpost(t, "version", "extra").fails(t, 2, "version --help")
 }
