@@ -17,6 +17,9 @@ const (
 	JobRetentionRun   JobKind = "retention_run"
 )
 
+// JobKinds contains all kinds of jobs.
+var JobKinds = []JobKind{JobReconciliation, JobPayoutRun, JobExport, JobReplay, JobRetentionRun}
+
 // JobState is the state of a job.
 //
 //	waiting ◄──► running ──► done

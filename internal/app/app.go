@@ -49,7 +49,8 @@ import (
 type Options struct {
 	Config      *config.Config
 	Environment string      // "production" or "development"; shown in the console
-	Version     string      // of the program; logged
+	Version     string      // of the program; logged and shown in the metrics
+	Revision    string      // of the program's source, or ""
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open the configured addresses
@@ -91,6 +92,8 @@ type App struct {
 	evidence     *evidence.Service
 	registry     *prometheus.Registry
 	readiness    *readiness
+	platform     *platformMetrics
+	intake       *intake.Intake
 	snapshots    *snapshots
 	// incomplete is the number of leads with missing rows that checkLeads has found.
 	incomplete atomic.Int64
@@ -207,9 +210,8 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		DB: a.db, Clock: a.clock, Keys: evidenceKeys, Audit: a.audit, Leads: reader, Payouts: a.payouts,
 		Erasures: a.privacy.Erasures, Reveals: a.privacy.Reveals, URL: a.cfg.HTTP.PublicURL,
 	})
-	a.registerMetrics()
-	a.readiness = newReadiness(a.registry)
-	return a.handlers(o, intake.Deps{
+	a.readiness, a.platform = newReadiness(a.registry), newPlatformMetrics(a.registry)
+	a.intake = a.newIntake(intake.Deps{
 		Directory: a.directory,
 		Card:      a.card,
 		Caps:      a.caps,
@@ -220,7 +222,23 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		Recorder:  a.recorder,
 		Traffic:   a.traffic,
 		Clock:     a.clock,
-	}, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{RequireApproval: a.cfg.Pricing.RequireApproval}))
+	})
+	if err := a.registerMetrics(o); err != nil {
+		return err
+	}
+	return a.handlers(o, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{RequireApproval: a.cfg.Pricing.RequireApproval}))
+}
+
+func (a *App) newIntake(parts intake.Deps) *intake.Intake {
+	l := a.cfg.Limits
+	return intake.New(parts, intake.Settings{
+		DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
+		MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
+		WrongSignatures: l.SignatureFailuresPerMinute,
+		PingRate:        l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress,
+		PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
+		PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
+	})
 }
 
 func staffSettings(c config.Console) staff.Settings {
@@ -259,8 +277,7 @@ func (a *App) warnUnreadable(
 	}
 }
 
-func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, directory *partners.Service) error {
-	l := a.cfg.Limits
+func (a *App) handlers(o Options, prices *ratecard.Service, directory *partners.Service) error {
 	var proxies []netip.Prefix
 	for _, p := range a.cfg.HTTP.TrustedProxies {
 		prefix, err := netip.ParsePrefix(p)
@@ -271,14 +288,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 	}
 	clients := httpserver.NewClients(proxies, a.registry, a.log)
 	partnerAPI, err := api.New(api.Options{
-		Intake: intake.New(parts, intake.Settings{
-			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
-			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
-			WrongSignatures: l.SignatureFailuresPerMinute,
-			PingRate:        l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress,
-			PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
-			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
-		}),
+		Intake:      a.intake,
 		Partners:    directory,
 		Taxonomy:    prices.Taxonomy(),
 		DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
@@ -304,9 +314,9 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Staff:        a.staff,
 		Audit:        a.audit,
 		Partners:     directory,
-		Checker:      intake.NewChecker(parts, models.SigningMode(a.cfg.Signing.DefaultMode)),
+		Checker:      intake.NewChecker(a.intake.Deps, models.SigningMode(a.cfg.Signing.DefaultMode)),
 		Prices:       prices,
-		Quotes:       parts.Quotes,
+		Quotes:       a.intake.Quotes,
 		Leads:        a.evidence.Leads,
 		Payouts:      a.payouts,
 		Erasures:     a.privacy.Erasures,
@@ -360,7 +370,7 @@ func (a *App) run(ctx context.Context) {
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run,
-				a.rollup.Run, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)
+				a.rollup.Run, a.followPlatform, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)
 		}
 	})
 	for _, s := range a.servers() {
@@ -431,6 +441,12 @@ func (a *App) Stop(ctx context.Context) error {
 	a.log.Info("stopped")
 	a.lines.flushWithin(logGrace)
 	return err
+}
+
+// StopTimeout returns the longest time that Stop takes: the drain delay, the shutdown grace, and 5 s to write queued
+// records and the log.
+func (a *App) StopTimeout() time.Duration {
+	return a.cfg.HTTP.DrainDelay + a.cfg.HTTP.ShutdownGrace + 5*time.Second
 }
 
 // KeyWrapper returns the name of the key wrapper for new leads, or "" if there is none.

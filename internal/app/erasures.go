@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/letters"
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/journal"
@@ -29,14 +30,18 @@ const (
 type erasures struct {
 	state atomic.Pointer[string]
 	gauge prometheus.Gauge
+	at    prometheus.Gauge // when the journal was last checked
 }
 
 func newErasures(registry *prometheus.Registry) *erasures {
 	e := &erasures{gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "pingpost_erasure_journal_ok",
 		Help: "1 if the erasure journal can be read and written and matches the database, otherwise 0. While it is 0, staff cannot erase personal data, and may not be able to read it.",
+	}), at: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "pingpost_erasure_journal_checked_timestamp_seconds",
+		Help: "Unix time at which the erasure journal was last compared with the database; 0 until this node has done so.",
 	})}
-	registry.MustRegister(e.gauge)
+	registry.MustRegister(e.gauge, e.at)
 	e.set(stateUnknown)
 	return e
 }
@@ -59,6 +64,7 @@ func (a *App) finishErasures(ctx context.Context) {
 		if state, known := a.checkErasures(ctx); known && ctx.Err() == nil {
 			before := *a.erasures.state.Load()
 			a.erasures.set(state)
+			a.erasures.at.Set(float64(clock.System{}.Now().Unix()))
 			switch {
 			case state == before:
 			case state != stateOK:

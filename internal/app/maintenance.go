@@ -74,6 +74,8 @@ func (a *App) maintainHourly(ctx context.Context) {
 		a.analyzePartitions(ctx)
 		a.checkLeads(ctx)
 		a.noteAuditHead(ctx)
+		a.verifyAudit(ctx)
+		a.countDue(ctx)
 		select {
 		case <-ctx.Done():
 			return

@@ -1,13 +1,17 @@
 package app
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/migrations"
 )
 
-func (a *App) registerMetrics() {
+func (a *App) registerMetrics(o Options) error {
 	a.registerKeyMetrics()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	count := func(name, help string, labels prometheus.Labels, read func() float64) {
@@ -17,9 +21,18 @@ func (a *App) registerMetrics() {
 			ConstLabels: labels,
 		}, read))
 	}
-	gauge := func(name, help string, read func() float64) {
-		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+	labelled := func(name, help string, labels prometheus.Labels, read func() float64) {
+		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 	}
+	gauge := func(name, help string, read func() float64) { labelled(name, help, nil, read) }
+	schema, err := migrations.Latest()
+	if err != nil {
+		return err
+	}
+	labelled("pingpost_build_info", "1, with the program's version, its revision, and the schema that it needs.",
+		prometheus.Labels{"version": o.Version, "revision": o.Revision, "schema": strconv.FormatInt(schema, 10)},
+		func() float64 { return 1 })
+	a.registerPostMetrics(labelled)
 	stats := func(pick func(intake.RecorderStats) int64) func() float64 {
 		return func() float64 { return float64(pick(a.recorder.Stats())) }
 	}
@@ -67,7 +80,62 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Database connections in use.",
 		func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
+	gauge("pingpost_database_connections_max", "Largest number of connections in the pool (database.max_connections).",
+		func() float64 { return float64(a.db.Pool.Stat().MaxConns()) })
+	count("pingpost_database_waits_total", "Requests for a connection that waited because all were in use.", nil,
+		func() float64 { return float64(a.db.Pool.Stat().EmptyAcquireCount()) })
+	count("pingpost_database_wait_seconds_total", "Time for which requests waited for a connection.", nil,
+		func() float64 { return a.db.Pool.Stat().EmptyAcquireWaitTime().Seconds() })
+	gauge("pingpost_listen_connected", "1 if the database can notify this node of changes, otherwise 0. Without notifications, the node reads the versions every 500 ms.",
+		func() float64 {
+			if a.watcher.Listening() {
+				return 1
+			}
+			return 0
+		})
 	gauge("pingpost_replaced_primaries",
 		"Hosts in database.url that still accept writes although a standby was promoted in their place.",
 		func() float64 { return float64(a.db.ReplacedPrimaries()) })
+	return nil
+}
+
+func (a *App) registerPostMetrics(gauge func(name, help string, labels prometheus.Labels, read func() float64)) {
+	slots := func(signed string, read func() intake.PostSlots) {
+		labels := prometheus.Labels{"signed": signed}
+		gauge("pingpost_post_slots", "Posts that can be stored at the same time; 0 if there is no limit.", labels,
+			func() float64 { return float64(read().Limit) })
+		gauge("pingpost_post_slots_used", "Posts that are being stored.", labels, func() float64 { return float64(read().Used) })
+		gauge("pingpost_posts_waiting", "Posts that wait for a slot.", labels, func() float64 { return float64(read().Waiting) })
+	}
+	slots("true", func() intake.PostSlots { signed, _ := a.intake.PostSlots(); return signed })
+	slots("false", func() intake.PostSlots { _, unsigned := a.intake.PostSlots(); return unsigned })
+	gauge("pingpost_lead_stored_timestamp_seconds", "Unix time at which this node last stored a lead; 0 if it has stored none.", nil,
+		func() float64 {
+			if last := a.leads.Stored().Last; !last.IsZero() {
+				return float64(last.Unix())
+			}
+			return 0
+		})
+	a.registry.MustRegister(storedLeads{a.leads})
+}
+
+// storedLeads collects the numbers and payouts of the leads that this node has stored.
+type storedLeads struct{ store *leads.Store }
+
+var (
+	leadsDesc = prometheus.NewDesc("pingpost_leads_stored_total", "Leads stored by this node, without sandbox leads, by currency.",
+		[]string{"currency"}, nil)
+	payoutDesc = prometheus.NewDesc("pingpost_leads_payout_minor_units_total",
+		"Payouts of the leads stored by this node, without sandbox leads, in minor units of the currency.", []string{"currency"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (storedLeads) Describe(out chan<- *prometheus.Desc) { out <- leadsDesc; out <- payoutDesc }
+
+// Collect implements prometheus.Collector.
+func (s storedLeads) Collect(out chan<- prometheus.Metric) {
+	for currency, total := range s.store.Stored().Leads {
+		out <- prometheus.MustNewConstMetric(leadsDesc, prometheus.CounterValue, float64(total.Count), currency)
+		out <- prometheus.MustNewConstMetric(payoutDesc, prometheus.CounterValue, float64(total.PayoutMinor), currency)
+	}
 }

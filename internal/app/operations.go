@@ -140,8 +140,11 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	if keys := a.checkWrappingKeys(ctx); a.api != nil {
 		states["wrapping_key"] = keys.own
 	}
-	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
-		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
+	skew := clock.System{}.Now().Sub(state.Clock)
+	a.readiness.skew.Set(skew.Seconds())
+	a.readiness.schema.Set(float64(state.Schema.Version))
+	if skew.Abs() > maxSkew {
+		states["clock"] = "differs from the database's by " + skew.Abs().Round(time.Millisecond).String()
 	}
 	return states
 }

@@ -30,7 +30,10 @@ type readiness struct {
 	commits    atomic.Pointer[string]
 	partitions atomic.Pointer[string]
 	gauge      *prometheus.GaugeVec
+	reasons    *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
+	schema     prometheus.Gauge
+	skew       prometheus.Gauge
 	failing    map[string]failurelog.State // by check; used only by followReadiness
 
 	repairing     atomic.Bool            // repairPartitions is running
@@ -43,13 +46,25 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_ready",
 			Help: "1 if the check of /readyz passes, otherwise 0.",
 		}, []string{"check"}),
+		reasons: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pingpost_check_failing",
+			Help: "1 if the check of /readyz fails, with the reason, otherwise 0.",
+		}, []string{"check", "reason"}),
+		schema: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pingpost_database_schema",
+			Help: "Version of the database's schema.",
+		}),
+		skew: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pingpost_clock_skew_seconds",
+			Help: "How much this machine's clock is ahead of the database's; negative if it is behind.",
+		}),
 		horizons: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pingpost_partitions_end_timestamp_seconds",
 			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
 		}, []string{"table"}),
 		failing: map[string]failurelog.State{},
 	}
-	registry.MustRegister(r.gauge, r.horizons)
+	registry.MustRegister(r.gauge, r.reasons, r.horizons, r.schema, r.skew)
 	unknown := stateUnknown
 	r.commits.Store(&unknown)
 	r.setPartitions(stateUnknown)
@@ -162,11 +177,13 @@ func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
 	for check, state := range states {
 		ok := state == stateOK
-		value := 0.0
-		if ok {
-			value = 1
+		passes, fails, reason := 1.0, 0.0, ""
+		if !ok {
+			passes, fails, reason = 0, 1, state
 		}
-		r.gauge.WithLabelValues(check).Set(value)
+		r.gauge.WithLabelValues(check).Set(passes)
+		r.reasons.DeletePartialMatch(prometheus.Labels{"check": check})
+		r.reasons.WithLabelValues(check, reason).Set(fails)
 		failure := r.failing[check]
 		switch {
 		case state == stateUnknown:

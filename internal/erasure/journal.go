@@ -373,6 +373,12 @@ func (s *Service) Finish(ctx context.Context) error {
 	}
 }
 
+// Pending returns the number of entries that have not been carried out.
+func (s *Service) Pending(ctx context.Context) (n int64, err error) {
+	err = s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).Where("erased_at IS NULL").Count(&n).Error
+	return n, postgres.Translate(err)
+}
+
 // leadsOfEntry returns the ids of the leads in an entry, in ascending order.
 func leadsOfEntry(tx *gorm.DB, sequence int64) (ids []uuid.UUID, err error) {
 	err = tx.Model(&models.Erasure{}).Where("sequence = ?", sequence).Order("lead_id").Pluck("lead_id", &ids).Error

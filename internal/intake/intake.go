@@ -167,6 +167,11 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.unsignedStoreSlots
 }
 
+// PostSlots returns the states of the limits on concurrent signed and unsigned posts.
+func (in *Intake) PostSlots() (signed, unsigned PostSlots) {
+	return in.storeSlots.state(), in.unsignedStoreSlots.state()
+}
+
 // findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL. It
 // returns an error if the slug is unknown or the node has not loaded the partners yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {

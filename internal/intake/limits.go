@@ -72,6 +72,17 @@ func (g *admission) leave() {
 	}
 }
 
+// PostSlots describes a limit on concurrent posts.
+type PostSlots struct {
+	Limit   int // 0 if there is none
+	Used    int
+	Waiting int // posts that wait for a slot
+}
+
+func (g *admission) state() PostSlots {
+	return PostSlots{Limit: cap(g.slots), Used: len(g.slots), Waiting: len(g.queue)}
+}
+
 // maxLimiterKeys limits the memory of a rateLimiter. If there are more keys, all counts are reset. A
 // limit per address would not stop an attacker with that many addresses anyway.
 const maxLimiterKeys = 100_000

@@ -16,4 +16,5 @@ type Store struct {
 	group     *batcher
 	cached    cachedTexts
 	failures  failures
+	stored    storedCounter
 }

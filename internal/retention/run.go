@@ -42,6 +42,16 @@ func (s *Service) lastRun(tx *gorm.DB) (*models.RetentionRun, error) {
 	return &run, nil
 }
 
+// LastEnd returns when the last run that has ended did so, or the zero time if there is none.
+func (s *Service) LastEnd(ctx context.Context) (at time.Time, err error) {
+	var run models.RetentionRun
+	err = s.db.Gorm.WithContext(ctx).Where("ended_at IS NOT NULL").Order("started_at DESC, id DESC").Limit(1).Find(&run).Error
+	if err == nil && run.EndedAt != nil {
+		at = *run.EndedAt
+	}
+	return at, postgres.Translate(err)
+}
+
 // EnqueueDaily enqueues the daily run, if it is due or was interrupted. It is called repeatedly by all nodes.
 func (s *Service) EnqueueDaily(ctx context.Context) error {
 	if !s.erasures.HasJournal() {

@@ -215,6 +215,40 @@ func TestVerifyDetectsTampering(t *testing.T) {
 	}
 }
 
+// Continue verifies only what has been added, and detects that verified events were removed.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	next := func(v audit.Verdict) audit.Verdict {
+		t.Helper()
+		v, err := c.Continue(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := next(audit.Verdict{})
+	if !v.Intact() || v.Events != 0 || v.Last != 0 {
+		t.Errorf("without events: %+v", v)
+	}
+	for n := range 6 {
+		c.write(t, n)
+		v = next(v)
+		if !v.Intact() || v.Events != int64(n+1) || v != c.verify(t, "") {
+			t.Errorf("after event %d: %+v", n, v)
+		}
+	}
+	c.Exec(t, `ALTER TABLE audit_events DISABLE TRIGGER USER`)
+	c.Exec(t, `UPDATE audit_events SET actor = 'eve@example.com' WHERE object_id = 'pt_2'`)
+	if again := next(v); again != v {
+		t.Errorf("got %+v, want only new events to be verified", again)
+	}
+	c.Exec(t, `DELETE FROM audit_events WHERE object_id = 'pt_5'`)
+	if cut := next(v); cut.Intact() || !cut.HeadMissing {
+		t.Errorf("after the last event was deleted: %+v", cut)
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

@@ -15,6 +15,7 @@ import (
 // Verdict is the result of verifying the hash chain of the audit log.
 type Verdict struct {
 	Events int64
+	Last   int64  // id of the last event that was verified; 0 if there are no events
 	Head   string // hexadecimal hash of the last event; "" if there are no events
 	// BrokenAt is the id of the first event that contains a wrong hash, either its own or that of the
 	// previous event. It is 0 if there is no such event.
@@ -39,10 +40,35 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 			"The head must be a hash with 64 hexadecimal digits. Copy it from the service's log.")
 	}
 	v.HeadMissing = head != ""
+	return l.verify(ctx, v, noted)
+}
+
+// Continue verifies the events after those of an intact verdict, and adds them to it. It also checks that the last event
+// of the verdict still exists. If it fails, the returned verdict contains the events that it has verified.
+func (l *Log) Continue(ctx context.Context, v Verdict) (Verdict, error) {
+	if v.Last > 0 {
+		var last []models.AuditEvent
+		err := l.db.Gorm.WithContext(ctx).Select("hash").Where("id = ?", v.Last).Find(&last).Error
+		if err != nil {
+			return v, postgres.Translate(err)
+		}
+		if v.HeadMissing = len(last) == 0 || hex.EncodeToString(last[0].Hash) != v.Head; v.HeadMissing {
+			return v, nil
+		}
+	}
+	return l.verify(ctx, v, nil)
+}
+
+func (l *Log) verify(ctx context.Context, v Verdict, noted []byte) (Verdict, error) {
 	prev := make([]byte, sha256.Size)
-	for last := int64(0); ; {
+	if v.Head != "" {
+		if _, err := hex.Decode(prev, []byte(v.Head)); err != nil {
+			return v, err
+		}
+	}
+	for {
 		var batch []models.AuditEvent
-		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", last).Order("id").Limit(readBatch).Find(&batch).Error; err != nil {
+		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", v.Last).Order("id").Limit(readBatch).Find(&batch).Error; err != nil {
 			return v, postgres.Translate(err)
 		}
 		for i := range batch {
@@ -55,7 +81,7 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 			if bytes.Equal(e.Hash, noted) {
 				v.HeadMissing = false
 			}
-			prev, last = e.Hash, e.ID
+			prev, v.Last = e.Hash, e.ID
 			v.Events++
 			v.Head = hex.EncodeToString(e.Hash)
 		}

@@ -90,6 +90,7 @@ type Watcher struct {
 	followers []Follower
 	nudge     chan struct{}
 	current   atomic.Bool
+	listening atomic.Bool
 }
 
 // NewWatcher returns a Watcher that keeps the given snapshots up to date.
@@ -99,6 +100,9 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 
 // Current reports whether the last Load succeeded.
 func (w *Watcher) Current() bool { return w.current.Load() }
+
+// Listening reports whether the database can send notifications.
+func (w *Watcher) Listening() bool { return w.listening.Load() }
 
 // Load reads the versions and reloads the values that have changed. If a value cannot be loaded,
 // the old value stays in use and the other values are still loaded. The service calls Load once when
@@ -196,6 +200,8 @@ func (w *Watcher) listenOnce(ctx context.Context) {
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
 		return
 	}
+	w.listening.Store(true)
+	defer w.listening.Store(false)
 	for {
 		w.wake()
 		if _, err := conn.WaitForNotification(ctx); err != nil {
