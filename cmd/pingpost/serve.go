@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/app"
@@ -61,12 +64,14 @@ func serveCommand(unhook func()) *cobra.Command {
 			Config:      cfg,
 			Environment: "production",
 			Version:     releaseOf(buildInfo()),
+			Revision:    versionOf(buildInfo()).Revision,
 			Clock:       clock.System{},
 			Log:         os.Stdout,
 		})
 		if err != nil {
 			return logFatal(log, "start failed", err)
 		}
+		notifySystemd(daemon.SdNotifyReady)
 		if err := wait(c.Context(), unhook, node); err != nil {
 			return logFatal(log, "stopped with an error", err)
 		}
@@ -98,8 +103,15 @@ func logFatal(log *slog.Logger, msg string, err error) error {
 func wait(ctx context.Context, unhook func(), node *app.App) error {
 	failed := node.Wait(ctx)
 	unhook()
+	// The unit need not repeat how long a stop may take.
+	notifySystemd(daemon.SdNotifyStopping, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", node.StopTimeout().Microseconds()))
 	if err := node.Stop(context.WithoutCancel(ctx)); failed == nil {
 		failed = err
 	}
 	return failed
+}
+
+// notifySystemd tells systemd the state of the service, if systemd started it with Type=notify.
+func notifySystemd(states ...string) {
+	_, _ = daemon.SdNotify(false, strings.Join(states, "\n")) // without systemd, there is nothing to do
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/dev/devstack"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
@@ -40,6 +42,7 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 // serving tests `serve` with dev's database.
 func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
+	t.Run("systemd", func(t *testing.T) { systemdIsNotified(t, p) })
 	t.Run("database unavailable", func(t *testing.T) { serveWaits(t, p) })
 	t.Run("rejections", func(t *testing.T) { serveRejects(t, p) })
 	t.Run("empty database", func(t *testing.T) { emptyDatabase(t, p) })
@@ -99,6 +102,34 @@ func secondNode(t *testing.T, p *platform) {
 		if strings.Contains(node.stdout.String()+node.stderr.String(), leak) {
 			t.Errorf("%s is in the log", leak)
 		}
+	}
+}
+
+// systemdIsNotified checks that a node tells systemd when it is ready, and how long it may take to stop.
+func systemdIsNotified(t *testing.T, p *platform) {
+	address := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenPacket("unixgram", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	message := func() string {
+		t.Helper()
+		buffer := make([]byte, 1000)
+		socket.SetReadDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // if it fails, the test fails later
+		n, _, err := socket.ReadFrom(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buffer[:n])
+	}
+	node, _, _ := serve(t, p.production(t, "NOTIFY_SOCKET="+address, "PINGPOST_HTTP_SHUTDOWN_GRACE=40s"))
+	if got := message(); got != "READY=1" {
+		t.Errorf("after the start: got %q", got)
+	}
+	node.stop(t, syscall.SIGTERM)
+	if got := message(); got != "STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000" {
+		t.Errorf("before the stop: got %q", got)
 	}
 }
 
