@@ -36,7 +36,7 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, s := range r.scenarios {
 		for _, f := range s.figures {
-			// This test sends less than a million pings.
+			// This test sends fewer pings.
 			if len(f.values) == 0 && !strings.HasPrefix(f.name, "resident memory") {
 				t.Errorf("%s: %s was not measured", s.name, f.name)
 			}

@@ -153,7 +153,7 @@ func (p *product) contender(name string, run func(context.Context, time.Duration
 }
 
 // sendsPings returns a contender that sends pings to the product. A turn's quantity extra is the product's resident
-// memory in MB, if the product has answered a million pings.
+// memory in MB, if the product has answered half a million pings.
 func (p *product) sendsPings(name string, j loadJob) contender {
 	return p.contender(name, func(ctx context.Context, length time.Duration) (turn, error) {
 		j.Address = p.address
@@ -161,7 +161,7 @@ func (p *product) sendsPings(name string, j loadJob) contender {
 		if err != nil {
 			return t, err
 		}
-		if p.answered += t.count; p.answered >= 1_000_000 {
+		if p.answered += t.count; p.answered >= 500_000 {
 			t.extra, err = residentMemory(p.process.cmd.Process.Pid)
 		}
 		return t, errors.Join(err, p.awaitRecorded(ctx))

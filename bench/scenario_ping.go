@@ -39,7 +39,7 @@ func pingScenario() *scenario {
 			ratio("processor time per ping, product / bare Gin handler", "product", "bare", turn.cpuMicros).atMost(1.25),
 			ratio(p99+", product / bare Gin handler", "product at a rate", "bare at a rate", turn.p99Micros).atMost(1.25),
 			ratio("product / handler with a GORM insert without a transaction", "product", "gorm untransacted", turn.rate),
-			absolute("resident memory of the product after 1,000,000 pings", "product", turn.extraValue, "MB").atMost(120),
+			absolute("resident memory of the product after 500,000 pings", "product", turn.extraValue, "MB").atMost(120),
 			absolute("product", "product", turn.rate, "pings per second"),
 			absolute("bare Gin handler", "bare", turn.rate, "pings per second"),
 			absolute("handler with a GORM insert", "gorm", turn.rate, "pings per second"),

@@ -406,18 +406,17 @@ func TestDirectoryIsConsistent(t *testing.T) {
 
 // BenchmarkFindAccount finds one of 10,000 accounts by its identifier, and then its signing mode.
 func BenchmarkFindAccount(b *testing.B) {
-	o := newPartnerService(b)
-	o.db.Exec(b, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
-		SELECT gen_random_uuid(), 'partner-' || i, 'Partner', 'approved', 'default', false, now(), now()
-		FROM generate_series(0, 9999) AS i`)
-	o.db.Exec(b, `INSERT INTO accounts
-		(id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
-		SELECT gen_random_uuid(), id, slug, slug, true, false, 'active', 'inherit', now(), now() FROM partners
-		WHERE slug LIKE 'partner-%'`)
-	directory, identifiers := o.directory(b), make([]string, 10_000)
-	for i := range identifiers {
-		identifiers[i] = fmt.Sprint("partner-", i*7919%len(identifiers))
+	const count = 10_000
+	rows, accounts, identifiers := make([]models.Partner, count), make([]models.Account, count), make([]string, count)
+	for i := range count {
+		name := fmt.Sprint("partner-", i)
+		rows[i] = models.Partner{ID: uuid.New(), Slug: name, Status: models.PartnerApproved, SigningMode: "default"}
+		accounts[i] = models.Account{
+			ID: uuid.New(), PartnerID: rows[i].ID, Identifier: name, IsDefault: true, Status: models.AccountActive, SigningMode: "inherit",
+		}
+		identifiers[i] = fmt.Sprint("partner-", i*7919%count)
 	}
+	directory := partners.NewDirectory(rows, accounts)
 	for i := 0; b.Loop(); i++ {
 		a := directory.Account(identifiers[i%len(identifiers)])
 		if a == nil || !a.Active() || a.Mode(models.SigningRequired) != models.SigningRequired {
