@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+var releaseFiles = flag.String("release-files", "", "folder to which TestReleaseFiles writes")
+
+// TestReleaseFiles writes the man pages and completions of a release, and checks that no command is missing.
+func TestReleaseFiles(t *testing.T) {
+	dir := cmp.Or(*releaseFiles, t.TempDir())
+	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
+	if err := errors.Join(os.MkdirAll(man, 0o755), os.MkdirAll(completions, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot(func() {})
+	root.DisableAutoGenTag = true
+	header := &doc.GenManHeader{Title: "PINGPOST", Section: "1", Source: "pingpost", Manual: "pingpost"}
+	if err := doc.GenManTree(root, header, man); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		root.GenBashCompletionFileV2(filepath.Join(completions, "pingpost.bash"), true),
+		root.GenZshCompletionFile(filepath.Join(completions, "_pingpost")),
+		root.GenFishCompletionFile(filepath.Join(completions, "pingpost.fish"), true),
+		root.GenPowerShellCompletionFileWithDesc(filepath.Join(completions, "pingpost.ps1")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "help" {
+			return
+		}
+		page, err := os.ReadFile(filepath.Join(man, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		if err != nil || !strings.Contains(string(page), strings.ReplaceAll(c.CommandPath(), " ", "-")) {
+			t.Errorf("%s has no man page (%v)", c.CommandPath(), err)
+		}
+		for _, child := range c.Commands() {
+			check(child)
+		}
+	}
+	check(root)
+}
