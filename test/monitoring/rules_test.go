@@ -1,0 +1,264 @@
+// Package monitoring tests the rules for Prometheus.
+package monitoring
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	rulesFile = "../../deploy/prometheus/rules.yaml"
+	runbooks  = "../../docs/runbooks"
+)
+
+// series contains the values of series in promtool's notation, by their names and labels. For example, 0+60x9 is ten values
+// that begin with 0 and grow by 60. The time also begins with 0.
+type series map[string]string
+
+// minutes is the length of the tests. The last value of a series is evaluated.
+const minutes = 220
+
+// constant returns values that do not change.
+func constant(value int) string { return fmt.Sprintf("%d+0x%d", value, minutes) }
+
+// growing returns values that grow every minute.
+func growing(step int) string { return fmt.Sprintf("0+%dx%d", step, minutes) }
+
+// node returns the series of a healthy node with a partner API and a console.
+func node(instance string) series {
+	at := func(name, labels string) string {
+		return fmt.Sprintf(`%s{job="pingpost",instance="%s"%s}`, name, instance, labels)
+	}
+	s := series{
+		at("up", ""): constant(1),
+		at("pingpost_build_info", `,version="v0.1.0",revision="a",schema="17"`):             constant(1),
+		at("pingpost_requests_total", `,route="ping",status="200",outcome="priced"`):        growing(6000),
+		at("pingpost_requests_total", `,route="ping",status="500",outcome="error"`):         constant(0),
+		at("pingpost_requests_total", `,route="post",status="200",outcome="delivered"`):     growing(600),
+		at("pingpost_requests_total", `,route="post",status="503",outcome="unavailable"`):   constant(0),
+		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="0.005"`):          growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="0.1"`):            growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="+Inf"`):           growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `,route="post",le="0.1"`):            growing(600),
+		at("pingpost_request_duration_seconds_bucket", `,route="post",le="2.5"`):            growing(600),
+		at("pingpost_request_duration_seconds_bucket", `,route="post",le="+Inf"`):           growing(600),
+		at("pingpost_console_requests_total", `,area="leads",status="200",outcome="ok"`):    growing(60),
+		at("pingpost_console_requests_total", `,area="leads",status="500",outcome="error"`): constant(0),
+		at("pingpost_leads_stored_total", `,currency="GBP"`):                                growing(500),
+		at("pingpost_pings_dropped_total", `,reason="queue_full"`):                          constant(0),
+		at("pingpost_partitions_end_timestamp_seconds", `,table="leads"`):                   constant(1_000_000),
+		at("pingpost_jobs", `,kind="export",state="failed"`):                                constant(3),
+		at("pingpost_jobs_oldest_seconds", `,kind="export"`):                                constant(0),
+		at("pingpost_vault_calls_total", `,operation="wrap",result="ok"`):                   growing(60),
+		at("pingpost_vault_calls_total", `,operation="wrap",result="unavailable"`):          constant(0),
+		at("pingpost_posts_waiting", `,signed="true"`):                                      constant(0),
+	}
+	for _, check := range []string{"clock", "database", "storing"} {
+		s[at("pingpost_ready", fmt.Sprintf(`,check="%s"`, check))] = constant(1)
+		s[at("pingpost_check_failing", fmt.Sprintf(`,check="%s",reason=""`, check))] = constant(0)
+	}
+	for name, value := range map[string]int{
+		"pingpost_clock_skew_seconds": 0, "pingpost_listen_connected": 1, "pingpost_snapshot_write_failures_total": 0,
+		"pingpost_log_lines_dropped_total": 0, "pingpost_traffic_dropped_total": 0, "pingpost_leads_incomplete_total": 0,
+		"pingpost_ledger_totals_differences": 0, "pingpost_audit_intact": 1, "pingpost_replaced_primaries": 0,
+		"pingpost_caps_age_seconds": 1, "pingpost_directory_unreadable": 0, "pingpost_erasure_journal_ok": 1,
+		"pingpost_erasures_pending": 0, "pingpost_retention_due_leads": 0, "pingpost_lead_keys_missing": 0,
+		"pingpost_data_keys_waited_total": 0, "pingpost_forwarded_for_ignored_total": 0,
+	} {
+		s[at(name, "")] = constant(value)
+	}
+	for _, now := range []string{
+		"pingpost_snapshot_timestamp_seconds", "process_start_time_seconds", "pingpost_audit_verified_timestamp_seconds",
+		"pingpost_erasure_journal_checked_timestamp_seconds", "pingpost_retention_run_timestamp_seconds",
+	} {
+		s[at(now, "")] = growing(60)
+	}
+	return s
+}
+
+// faults contains the series that differ from a healthy platform, by the only alert that they cause.
+var faults = map[string]series{
+	"": {},
+	"PingpostNoNodeReady": {
+		`pingpost_ready{job="pingpost",instance="a",check="storing"}`: "1+0x210 0+0x9",
+		`pingpost_ready{job="pingpost",instance="b",check="storing"}`: "1+0x210 0+0x9",
+	},
+	"PingpostPostsFailing":        {`pingpost_requests_total{job="pingpost",instance="a",route="post",status="503",outcome="unavailable"}`: growing(30)},
+	"PingpostPingsFailing":        {`pingpost_requests_total{job="pingpost",instance="a",route="ping",status="500",outcome="error"}`: growing(300)},
+	"PingpostPostsSlow":           {`pingpost_request_duration_seconds_bucket{job="pingpost",instance="a",route="post",le="0.1"}`: growing(500)},
+	"PingpostPingsSlow":           {`pingpost_request_duration_seconds_bucket{job="pingpost",instance="a",route="ping",le="0.005"}`: growing(5000)},
+	"PingpostPostsWaiting":        {`pingpost_posts_waiting{job="pingpost",instance="a",signed="true"}`: constant(1)},
+	"PingpostConsoleFailing":      {`pingpost_console_requests_total{job="pingpost",instance="a",area="leads",status="500",outcome="error"}`: growing(10)},
+	"PingpostForwardedForIgnored": {`pingpost_forwarded_for_ignored_total{job="pingpost",instance="a"}`: growing(1)},
+	"PingpostNodeDown":            {`up{job="pingpost",instance="a"}`: "1+0x210 0+0x9"},
+	"PingpostNodeNotReady": {
+		`pingpost_check_failing{job="pingpost",instance="a",check="clock",reason=""}`:     "0+0x210 stale",
+		`pingpost_check_failing{job="pingpost",instance="a",check="clock",reason="late"}`: "_x210 1+0x9",
+	},
+	"PingpostVersionsDiffer":     {`pingpost_build_info{job="pingpost",instance="c",version="v0.2.0",revision="b",schema="17"}`: constant(1)},
+	"PingpostClockSkew":          {`pingpost_clock_skew_seconds{job="pingpost",instance="a"}`: constant(-2)},
+	"PingpostListenDisconnected": {`pingpost_listen_connected{job="pingpost",instance="a"}`: constant(0)},
+	"PingpostSnapshotOld":        {`pingpost_snapshot_timestamp_seconds{job="pingpost",instance="a"}`: constant(60)},
+	"PingpostLogLinesLost":       {`pingpost_traffic_dropped_total{job="pingpost",instance="a"}`: growing(1)},
+	"PingpostLeadsIncomplete":    {`pingpost_leads_incomplete_total{job="pingpost",instance="a"}`: "0+0x210 1+0x9"},
+	"PingpostLedgerTotalsDiffer": {`pingpost_ledger_totals_differences{job="pingpost",instance="a"}`: constant(1)},
+	"PingpostAuditLogChanged":    {`pingpost_audit_intact{job="pingpost",instance="a"}`: constant(0)},
+	"PingpostAuditLogNotVerified": {
+		`pingpost_audit_verified_timestamp_seconds{job="pingpost",instance="a"}`: constant(60),
+		`pingpost_audit_verified_timestamp_seconds{job="pingpost",instance="b"}`: constant(60),
+	},
+	"PingpostReplacedPrimary":        {`pingpost_replaced_primaries{job="pingpost",instance="a"}`: constant(1)},
+	"PingpostPartitionsEnd":          {`pingpost_partitions_end_timestamp_seconds{job="pingpost",instance="a",table="leads"}`: constant(200_000)},
+	"PingpostPingsNotRecorded":       {`pingpost_pings_dropped_total{job="pingpost",instance="a",reason="queue_full"}`: growing(1)},
+	"PingpostCapsOld":                {`pingpost_caps_age_seconds{job="pingpost",instance="a"}`: constant(31)},
+	"PingpostDirectoryUnreadable":    {`pingpost_directory_unreadable{job="pingpost",instance="a"}`: constant(1)},
+	"PingpostJobFailed":              {`pingpost_jobs{job="pingpost",instance="a",kind="export",state="failed"}`: "3+0x210 4+0x9"},
+	"PingpostJobStuck":               {`pingpost_jobs_oldest_seconds{job="pingpost",instance="a",kind="export"}`: constant(3700)},
+	"PingpostErasureJournalUnusable": {`pingpost_erasure_journal_checked_timestamp_seconds{job="pingpost",instance="a"}`: constant(60)},
+	"PingpostErasuresPending":        {`pingpost_erasures_pending{job="pingpost",instance="a"}`: constant(1)},
+	"PingpostLeadKeysMissing":        {`pingpost_lead_keys_missing{job="pingpost",instance="a"}`: constant(1)},
+	"PingpostVaultFailing":           {`pingpost_vault_calls_total{job="pingpost",instance="a",operation="wrap",result="unavailable"}`: growing(1)},
+	"PingpostDataKeysShort":          {`pingpost_data_keys_waited_total{job="pingpost",instance="a"}`: growing(10)},
+}
+
+// longFaults need series that are longer than a day. They have 3,000 values, one every 4 minutes.
+var longFaults = map[string]series{
+	"PingpostNoLeads": {`pingpost_leads_stored_total{job="pingpost",instance="a",currency="GBP"}`: "0+10x2900 29000+0x99"},
+	"PingpostRetentionLate": {
+		`pingpost_retention_due_leads{job="pingpost",instance="a"}`:             "5+0x3000",
+		`pingpost_retention_run_timestamp_seconds{job="pingpost",instance="a"}`: "600+0x3000",
+	},
+}
+
+// TestRules checks which alerts fire on a healthy platform (none), and for each fault (exactly one).
+func TestRules(t *testing.T) {
+	type sample struct {
+		Labels string  `yaml:"labels"`
+		Value  float64 `yaml:"value"`
+	}
+	type expression struct {
+		Expr     string   `yaml:"expr"`
+		EvalTime string   `yaml:"eval_time"`
+		Samples  []sample `yaml:"exp_samples"`
+	}
+	type input struct {
+		Series string `yaml:"series"`
+		Values string `yaml:"values"`
+	}
+	type group struct {
+		Name        string       `yaml:"name"`
+		Interval    string       `yaml:"interval"`
+		Series      []input      `yaml:"input_series"`
+		Expressions []expression `yaml:"promql_expr_test"`
+	}
+	check := func(interval, at string, faults map[string]series, healthy series) {
+		var groups []group
+		for _, alert := range slices.Sorted(maps.Keys(faults)) {
+			e := expression{Expr: `count by (alertname) (ALERTS{alertstate="firing"}) > bool 0`, EvalTime: at}
+			if alert != "" {
+				e.Samples = []sample{{fmt.Sprintf(`{alertname="%s"}`, alert), 1}}
+			}
+			s := maps.Clone(healthy)
+			maps.Copy(s, faults[alert])
+			g := group{Name: alert, Interval: interval, Expressions: []expression{e}}
+			for _, name := range slices.Sorted(maps.Keys(s)) {
+				g.Series = append(g.Series, input{name, s[name]})
+			}
+			groups = append(groups, g)
+		}
+		rules, err := filepath.Abs(rulesFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": interval, "tests": groups})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "rules_test.yaml")
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", file).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	healthy := node("a")
+	maps.Copy(healthy, node("b"))
+	check("1m", fmt.Sprint(minutes, "m"), faults, healthy)
+	check("4m", "12000m", longFaults, series{`pingpost_ready{job="pingpost",instance="a",check="storing"}`: "1+0x3000"})
+}
+
+// TestAlertsAreDocumented checks that each alert is tested, has a severity and a runbook, and uses only metrics that a
+// node has.
+func TestAlertsAreDocumented(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr         string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	text, err := os.ReadFile(rulesFile)
+	if err == nil {
+		err = yaml.Unmarshal(text, &rules)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metric := regexp.MustCompile(`pingpost_\w+`)
+	alerts := map[string]bool{}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			for _, name := range metric.FindAllString(r.Expr, -1) {
+				if !strings.Contains(string(metrics), "`"+strings.TrimSuffix(name, "_bucket")+"`") {
+					t.Errorf("%s: there is no metric %s", r.Alert, name)
+				}
+			}
+			if r.Alert == "" {
+				continue
+			}
+			alerts[r.Alert] = true
+			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
+				t.Errorf("%s has the severity %q", r.Alert, s)
+			}
+			if faults[r.Alert] == nil && longFaults[r.Alert] == nil {
+				t.Errorf("%s has no test", r.Alert)
+			}
+			page, err := os.ReadFile(filepath.Join(runbooks, r.Alert+".md"))
+			if err != nil {
+				t.Error(err)
+			}
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/runbooks/"+r.Alert+".md") || r.Annotations["summary"] == "" {
+				t.Errorf("%s: got the annotations %q", r.Alert, r.Annotations)
+			}
+			var headings []string
+			for line := range strings.Lines(string(page)) {
+				if strings.HasPrefix(line, "#") {
+					headings = append(headings, strings.TrimSpace(line))
+				}
+			}
+			want := []string{"# " + r.Alert, "## What it means", "## How to see it", "## What to do", "## What not to do"}
+			if !slices.Equal(headings, want) || !strings.Contains(string(page), "\nSeverity: "+r.Labels["severity"]+"\n") {
+				t.Errorf("the runbook of %s has the headings %q, or another severity", r.Alert, headings)
+			}
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(runbooks, "Pingpost*.md"))
+	if err != nil || len(pages) != len(alerts) {
+		t.Errorf("there are %d runbooks for %d alerts (%v)", len(pages), len(alerts), err)
+	}
+}
