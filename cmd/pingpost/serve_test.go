@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,6 +44,7 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 // serving tests `serve` with dev's database.
 func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
+	t.Run("TLS", func(t *testing.T) { servesTLS(t, p) })
 	t.Run("systemd", func(t *testing.T) { systemdIsNotified(t, p) })
 	t.Run("database unavailable", func(t *testing.T) { serveWaits(t, p) })
 	t.Run("rejections", func(t *testing.T) { serveRejects(t, p) })
@@ -102,6 +105,45 @@ func secondNode(t *testing.T, p *platform) {
 		if strings.Contains(node.stdout.String()+node.stderr.String(), leak) {
 			t.Errorf("%s is in the log", leak)
 		}
+	}
+}
+
+// servesTLS starts a node with a certificate. All listeners must accept TLS connections, and only those.
+func servesTLS(t *testing.T, p *platform) {
+	ca, folder := testkit.NewAuthority(t), t.TempDir()
+	certFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	cert, key := ca.Issue(t, "127.0.0.1", time.Now().Add(time.Hour))
+	if err := errors.Join(os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	settings := p.production(t, "PINGPOST_HTTP_TLS_CERT_FILE="+certFile, "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile)
+	if out := call(t, "", settings, "config", "check").ok(t); !strings.Contains(out, "http.tls_key_file") {
+		t.Errorf("a key that others can read: %s", out)
+	}
+	call(t, "", append(settings, "PINGPOST_HTTP_TLS_KEY_FILE="), "config", "check").fails(t, 1, "http.tls_key_file")
+	call(t, "", append(settings, "PINGPOST_HTTP_TLS_KEY_FILE="+certFile), "config", "check").fails(t, 1, "http.tls_key_file: not a PEM private key")
+	node, api, ops := serve(t, settings)
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Roots(t)}}}
+	defer client.CloseIdleConnections()
+	for _, url := range []string{api + "/docs", ops + "/readyz/ping"} {
+		resp, err := client.Get(strings.Replace(url, "http:", "https:", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || resp.Proto != "HTTP/1.1" {
+			t.Errorf("%s: got %s %s", url, resp.Proto, resp.Status)
+		}
+		plain, err := http.Get(url)
+		if err == nil {
+			plain.Body.Close()
+			if plain.StatusCode != http.StatusBadRequest {
+				t.Errorf("%s without TLS: got %s", url, plain.Status)
+			}
+		}
+	}
+	if code := node.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, node.stdout.String())
 	}
 }
 

@@ -344,6 +344,9 @@ func (a *App) handlers(o Options, prices *ratecard.Service, directory *partners.
 	if err != nil {
 		return err
 	}
+	if err := a.useTLS(o.Listeners); err != nil {
+		return err
+	}
 	ops, profiles := a.operations()
 	if o.Listeners.API != nil {
 		a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/httpserver"
 )
 
 // Listeners are a node's open ports. API, Admin or Profile is nil if the node does not serve it.
@@ -81,6 +83,23 @@ func (l *Listeners) Close() {
 			listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
 		}
 	}
+}
+
+// useTLS makes the listeners accept only TLS connections, except the one for profiles, if a certificate is configured.
+func (a *App) useTLS(l *Listeners) error {
+	if a.cfg.HTTP.TLSCertFile == "" {
+		return nil
+	}
+	certificate, err := httpserver.ReadCertificate(a.cfg.HTTP.TLSCertFile, a.cfg.HTTP.TLSKeyFile, a.log)
+	if err != nil {
+		return fmt.Errorf("http.tls_cert_file and http.tls_key_file cannot be used: %w", err)
+	}
+	for _, listener := range []*net.Listener{&l.API, &l.Admin, &l.Ops} {
+		if *listener != nil {
+			*listener = tls.NewListener(*listener, certificate.Config())
+		}
+	}
+	return nil
 }
 
 // closeWhileDraining returns a handler that adds the header "Connection: close" to responses while the

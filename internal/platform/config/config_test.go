@@ -14,6 +14,8 @@ const complete = `http:
   admin_url: "https://console.example.com"
   support_contact: ""
   trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
+  tls_cert_file: ""
+  tls_key_file: ""
   read_header_timeout: 5s
   read_timeout: 10s
   write_timeout: 25s

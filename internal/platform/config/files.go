@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,17 @@ func (c *Config) CheckFiles() (failures, warnings Problems) {
 		}
 		if v.Auth == LoginKubernetes {
 			add(&failures, "vault.jwt_file", checkReadable(v.JWTFile))
+		}
+	}
+	if h := c.HTTP; c.needs(SectionHTTP) && h.TLSCertFile != "" {
+		certificate, key := pemfile.CheckCertificates(h.TLSCertFile), pemfile.CheckPrivateKey(h.TLSKeyFile)
+		add(&failures, "http.tls_cert_file", certificate)
+		add(&failures, "http.tls_key_file", key)
+		if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); certificate == nil && key == nil {
+			add(&failures, "http.tls_cert_file", err)
+		}
+		if mode, readable := ReadableByOthers(h.TLSKeyFile); readable {
+			warnings.add("http.tls_key_file", "other users can read this file (mode %04o); run chmod 600 on it", mode)
 		}
 	}
 	if journal := c.Privacy.ErasureJournal; c.needs(SectionPrivacy) && filepath.IsAbs(journal) {

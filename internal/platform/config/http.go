@@ -50,6 +50,15 @@ type HTTP struct {
 	// Otherwise all partners appear to have the load balancer's address and share one set of limits.
 	TrustedProxies []string
 
+	// A PEM file with the certificate of all listeners except `profile_addr`, followed by the intermediate
+	// certificates. If it is set, these listeners accept only TLS 1.2 or newer. Otherwise they use HTTP
+	// without TLS, so a proxy on the same machine or network must terminate TLS. If the file or
+	// `tls_key_file` changes, new connections get the new certificate within a second.
+	TLSCertFile string
+
+	// A PEM file with the private key of `tls_cert_file`.
+	TLSKeyFile string
+
 	// How long a client may take to send its headers. Like the other times in this section, it can be at
 	// most `1h`. It cannot be disabled, because without a limit, a slow client could hold a connection
 	// forever.
@@ -105,6 +114,8 @@ func (h *HTTP) fields() []field {
 		text("admin_url", &h.AdminURL),
 		text("support_contact", &h.SupportContact),
 		texts("trusted_proxies", &h.TrustedProxies),
+		text("tls_cert_file", &h.TLSCertFile),
+		text("tls_key_file", &h.TLSKeyFile),
 		duration("read_header_timeout", &h.ReadHeaderTimeout),
 		duration("read_timeout", &h.ReadTimeout),
 		duration("write_timeout", &h.WriteTimeout),
@@ -133,6 +144,9 @@ func (h *HTTP) Validate() error {
 				"must be a network with its prefix length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
 		}
 	}
+
+	ps.require("http.tls_key_file", h.TLSKeyFile != "" || h.TLSCertFile == "")
+	ps.require("http.tls_cert_file", h.TLSCertFile != "" || h.TLSKeyFile == "")
 
 	// Without a limit, one slow client could hold a connection forever.
 	between(&ps, "http.read_header_timeout", h.ReadHeaderTimeout, time.Millisecond, time.Hour)

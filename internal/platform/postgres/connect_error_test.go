@@ -2,14 +2,7 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"net/url"
 	"os"
@@ -23,59 +16,10 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
-// authority is a CA for tests.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	file string // with the CA's certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{file: filepath.Join(t.TempDir(), "ca.crt")}
-	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CA of tests"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	text, _ := a.sign(t, a.cert)
-	if err := os.WriteFile(a.file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// sign returns a certificate and its key as PEM. The CA signs its own certificate first.
-func (a *authority) sign(t *testing.T, cert *x509.Certificate) (certificate, key []byte) {
-	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.key == nil {
-		a.key = own
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, cert, a.cert, own.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-}
-
 // useTLS makes the server use a certificate for 127.0.0.1 or another name.
-func (a *authority) useTLS(t *testing.T, server *testkit.Server, name string, until time.Time) {
+func useTLS(t *testing.T, a *testkit.Authority, server *testkit.Server, name string, until time.Time) {
 	t.Helper()
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until, DNSNames: []string{name},
-	}
-	if ip := net.ParseIP(name); ip != nil {
-		cert.IPAddresses, cert.DNSNames = []net.IP{ip}, nil
-	}
-	certificate, key := a.sign(t, cert)
+	certificate, key := a.Issue(t, name, until)
 	folder := testkit.Value[string](t, server.URLs(t), `SHOW data_directory`)
 	owner, err := os.Stat(folder)
 	if err != nil {
@@ -180,20 +124,20 @@ func TestFailedConnectionNamesHostAndCause(t *testing.T) {
 	check("read-only", withOption(t, app, set("target_session_attrs", "read-write")), "", at("the server is read-only or a standby"))
 	server.URLs(t).Exec(t, `ALTER ROLE pingpost_app RESET default_transaction_read_only`)
 
-	ca, other := newAuthority(t), newAuthority(t)
-	verify := func(a *authority) string {
+	ca, other := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	verify := func(a *testkit.Authority) string {
 		return withOption(t, app, func(_ *url.URL, options url.Values) {
 			options.Set("sslmode", "verify-full")
-			options.Set("sslrootcert", a.file)
+			options.Set("sslrootcert", a.File)
 		})
 	}
-	ca.useTLS(t, server, "127.0.0.1", time.Now().Add(time.Hour))
+	useTLS(t, ca, server, "127.0.0.1", time.Now().Add(time.Hour))
 	testkit.Eventually(t, within, "TLS works", func() bool { return inspectError(t, verify(ca)) == nil })
 	check("unknown authority", verify(other), "", at("TLS: certificate signed by unknown authority"))
-	ca.useTLS(t, server, "db.example.com", time.Now().Add(time.Hour))
+	useTLS(t, ca, server, "db.example.com", time.Now().Add(time.Hour))
 	testkit.Eventually(t, within, "the certificate is replaced", func() bool { return inspectError(t, verify(ca)) != nil })
 	check("wrong host name", verify(ca), "", at("TLS: the certificate is not valid for this host name"))
-	ca.useTLS(t, server, "127.0.0.1", time.Now().Add(-time.Hour))
+	useTLS(t, ca, server, "127.0.0.1", time.Now().Add(-time.Hour))
 	testkit.Eventually(t, within, "the certificate has expired", func() bool {
 		return strings.Contains(inspectError(t, verify(ca)).Error(), at("TLS: the certificate has expired"))
 	})
@@ -226,9 +170,9 @@ func TestCommitOnStandbyIsReported(t *testing.T) {
 // URL invalid.
 func TestUnusableTLSFileIsNamed(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
-	cert, key := ca.sign(t, &x509.Certificate{SerialNumber: big.NewInt(3)})
-	_, otherKey := ca.sign(t, &x509.Certificate{SerialNumber: big.NewInt(4)})
+	ca := testkit.NewAuthority(t)
+	cert, key := ca.Issue(t, "client", time.Now().Add(time.Hour))
+	_, otherKey := ca.Issue(t, "other", time.Now().Add(time.Hour))
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"cert": cert, "key": key, "other-key": otherKey, "text": []byte("text")} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -245,7 +189,7 @@ func TestUnusableTLSFileIsNamed(t *testing.T) {
 		{cert: "cert", key: "text", file: "sslkey text", want: "not a PEM private key"},
 		{cert: "cert", key: "other-key", file: "sslkey other-key", want: "cannot be used together"},
 		{cert: "cert", file: "sslkey", want: "together"},
-		{cert: "cert", key: "key", root: ca.file},
+		{cert: "cert", key: "key", root: ca.File},
 	} {
 		options := url.Values{"sslmode": {"verify-full"}}
 		for name, file := range map[string]string{"sslrootcert": c.root, "sslcert": c.cert, "sslkey": c.key} {
