@@ -50,6 +50,7 @@ func serving(t *testing.T, p *platform) {
 	t.Run("rejections", func(t *testing.T) { serveRejects(t, p) })
 	t.Run("empty database", func(t *testing.T) { emptyDatabase(t, p) })
 	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
+	t.Run("doctor", func(t *testing.T) { doctorCommands(t, p) })
 }
 
 // serve starts a node and returns its API and operations URLs, which it reads from the log.

@@ -93,15 +93,23 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	if err == nil {
 		return stateOK, true
 	}
-	f := apperr.As(err)
-	if f == nil {
+	if apperr.As(err) == nil {
 		a.log.Error("cannot check the erasure journal, retrying", "error", postgres.Translate(err))
 		return "", false
 	}
-	if cause := f.Unwrap(); cause != nil {
-		return f.Message + " (" + cause.Error() + ")", true
+	return reason(err), true
+}
+
+// reason returns the text of an error for operators, with its cause.
+func reason(err error) string {
+	f := apperr.As(err)
+	if f == nil {
+		return postgres.Translate(err).Error()
 	}
-	return f.Message, true
+	if cause := f.Unwrap(); cause != nil {
+		return f.Message + " (" + cause.Error() + ")"
+	}
+	return f.Message
 }
 
 // OpenJournal returns the configured erasure journal, or nil if none is configured. It does not access the

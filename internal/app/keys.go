@@ -179,7 +179,7 @@ func (a *App) readWrappingKeys(ctx context.Context) error {
 	missing := a.wrappingKeys.last.Load().missing
 	uses, failed := a.leads.Keys(ctx)
 	if failed == nil {
-		missing = a.missingKeys(uses)
+		missing = missingKeys(a.keys.Wrappers, uses)
 	}
 	if len(registered) == 0 && failed != nil {
 		return failed // which keys may be registered first depends on the stored leads
@@ -208,9 +208,9 @@ func (s wrappingKeysState) warning() string {
 		"; run `pingpost keys status` to count the leads"
 }
 
-func (a *App) missingKeys(uses []leads.KeyUse) (missing []string) {
+func missingKeys(configured *envelope.Wrappers, uses []leads.KeyUse) (missing []string) {
 	for _, use := range uses {
-		if !a.keys.Wrappers.Reads(use.Wrapper, use.Version) {
+		if !configured.Reads(use.Wrapper, use.Version) {
 			missing = append(missing, use.Wrapper+" "+use.Version)
 		}
 	}
