@@ -159,7 +159,7 @@ func systemdIsNotified(t *testing.T, p *platform) {
 	message := func() string {
 		t.Helper()
 		buffer := make([]byte, 1000)
-		socket.SetReadDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // if it fails, the test fails later
+		socket.SetReadDeadline(time.Now().Add(time.Minute))
 		n, _, err := socket.ReadFrom(buffer)
 		if err != nil {
 			t.Fatal(err)

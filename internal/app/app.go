@@ -226,7 +226,8 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if err := a.registerMetrics(o); err != nil {
 		return err
 	}
-	return a.handlers(o, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{RequireApproval: a.cfg.Pricing.RequireApproval}))
+	policy := partners.PricePolicy{RequireApproval: a.cfg.Pricing.RequireApproval}
+	return a.handlers(o, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(policy))
 }
 
 func (a *App) newIntake(parts intake.Deps) *intake.Intake {

@@ -40,7 +40,8 @@ const (
 	// skewWarning is the clock skew from which Diagnose warns.
 	skewWarning = time.Second
 	// partitionsAhead is how long partitions should last. Nodes create them for at least a week.
-	partitionsAhead = 3 * 24 * time.Hour
+	partitionsAhead = 3 * day
+	day             = 24 * time.Hour
 )
 
 type doctor struct {
@@ -123,12 +124,14 @@ func (d *doctor) checkURL(ctx context.Context, check, url string) {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
-		d.add(check, FindingWarning, "%s cannot be reached from here: %s. Check that the proxy is running and forwards to a running node", url, cause(err))
+		d.add(check, FindingWarning,
+			"%s cannot be reached from here: %s. Check that the proxy is running and forwards to a running node", url, cause(err))
 		return
 	}
 	answer.Body.Close() //nolint:errcheck // nothing was read
 	if answer.Header.Get("X-Request-Id") == "" {
-		d.add(check, FindingWarning, "%s was answered, but not by pingpost: check to which address the proxy forwards, and that a node is running", url)
+		d.add(check, FindingWarning,
+			"%s was answered, but not by pingpost: check to which address the proxy forwards, and that a node is running", url)
 		return
 	}
 	d.add(check, FindingOK, "%s reaches a node", url)
@@ -176,7 +179,7 @@ func (d *doctor) checkDatabase(ctx context.Context) bool {
 		return false
 	}
 	if state.Schema.IsNewer() {
-		d.add("schema", FindingWarning, "version %d, which is newer than this program but works with it", state.Schema.Version)
+		d.add("schema", FindingWarning, "version %d is newer than this program, which works with it", state.Schema.Version)
 	} else {
 		d.add("schema", FindingOK, "version %d", state.Schema.Version)
 	}
@@ -201,8 +204,9 @@ func (d *doctor) checkHorizons(ctx context.Context) {
 	for _, h := range horizons {
 		if h.Until.Sub(now) < partitionsAhead {
 			problems++
-			d.add("partitions", FindingWarning, "%s has no partitions after the next %s: a node creates them when it starts and every hour, so check its log",
-				h.Table, partitionsAhead)
+			d.add("partitions", FindingWarning,
+				"%s has partitions for less than %d days: nodes create them when they start and every hour. If a node is running, see its log",
+				h.Table, partitionsAhead/day)
 		}
 	}
 	if problems == 0 {
@@ -216,7 +220,8 @@ func (d *doctor) checkPlatformKeys(ctx context.Context) {
 		return
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
-		d.add("platform_keys", FindingFailed, "%s cannot be decrypted: keys.platform_keys must contain every key that sealed a signing secret", firstFew(unread))
+		d.add("platform_keys", FindingFailed,
+			"%s cannot be decrypted: keys.platform_keys must contain every key that sealed a signing secret", firstFew(unread))
 		return
 	}
 	if damaged := directory.DamagedSecrets(); len(damaged) > 0 {
@@ -243,7 +248,8 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 		return false
 	}
 	text := fmt.Sprintf("%s wraps data keys", key.WrappingKey)
-	if wrapper, version, err := d.keys.Wrappers.CurrentKeyVersion(ctx); err == nil && d.keys.Readers.Reads(wrapper, version) {
+	wrapper, version, err := d.keys.Wrappers.CurrentKeyVersion(ctx)
+	if err == nil && d.keys.Readers.Reads(wrapper, version) {
 		unwrapped := d.keys.Readers.Unwrap(ctx, [][]byte{key.Wrapped})[0]
 		if d.fails("key_wrapper", unwrapped.Err) {
 			return true
@@ -258,7 +264,8 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 	}
 	if d.keys.Vault != nil {
 		if may, err := d.keys.Vault.MayDecrypt(ctx); err == nil && may {
-			d.add("key_wrapper", FindingWarning, "the identity with which this node stores leads is also allowed to decrypt them: use one with the policy pingpost-serve")
+			d.add("key_wrapper", FindingWarning,
+				"the identity with which this node stores leads is also allowed to decrypt them: use one with the policy pingpost-serve")
 		}
 	}
 	d.add("key_wrapper", FindingOK, "%s", text)
@@ -275,7 +282,8 @@ func (d *doctor) checkWrappingKeys(ctx context.Context) {
 	case len(registered) == 0:
 		d.add("wrapping_key", FindingOK, "none is registered yet: the first node registers its own")
 	case !slices.Contains(registered, own):
-		d.add("wrapping_key", FindingFailed, "%s is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", own)
+		d.add("wrapping_key", FindingFailed,
+			"%s is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", own)
 	default:
 		d.add("wrapping_key", FindingOK, "%s is registered", own)
 	}
@@ -296,14 +304,19 @@ func (d *doctor) checkJournal(ctx context.Context) {
 		return
 	}
 	if j == nil {
-		d.add("erasure_journal", FindingWarning, "no erasure journal is configured (privacy.erasure_journal), so personal data cannot be erased")
+		d.add("erasure_journal", FindingWarning,
+			"no erasure journal is configured (privacy.erasure_journal), so personal data cannot be erased")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*diagnoseTimeout)
 	defer cancel()
 	queue := jobs.NewQueue(d.db, d.clock, slog.New(slog.DiscardHandler))
 	erasures := NewPrivacy(d.cfg, d.db, queue, d.keys.Readers, d.platform, j, nil, d.clock).Erasures
-	if !d.fails("erasure_journal", erasures.CheckJournal(ctx)) && !d.fails("erasure_journal", erasures.CheckJournalWrite(ctx)) {
+	err = erasures.CheckJournal(ctx)
+	if err == nil {
+		err = erasures.CheckJournalWrite(ctx)
+	}
+	if !d.fails("erasure_journal", err) {
 		d.add("erasure_journal", FindingOK, "the journal can be read and written, and matches the database")
 	}
 }

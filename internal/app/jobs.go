@@ -15,7 +15,6 @@ import (
 func (a *App) newJobServices(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)
-	const day = 24 * time.Hour
 	policy := payouts.Policy{
 		ReturnWindow:    time.Duration(a.cfg.Payouts.ReturnDays) * day,
 		ExportRetention: time.Duration(a.cfg.Retention.ExportsDays) * day,

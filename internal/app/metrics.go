@@ -22,7 +22,8 @@ func (a *App) registerMetrics(o Options) error {
 		}, read))
 	}
 	labelled := func(name, help string, labels prometheus.Labels, read func() float64) {
-		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
+		o := prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}
+		a.registry.MustRegister(prometheus.NewGaugeFunc(o, read))
 	}
 	gauge := func(name, help string, read func() float64) { labelled(name, help, nil, read) }
 	schema, err := migrations.Latest()

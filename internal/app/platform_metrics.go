@@ -24,7 +24,7 @@ type platformMetrics struct {
 	pendingErasures, retentionRun prometheus.Gauge
 	retentionDue                  prometheus.Gauge
 	auditVerifiedAt, auditIntact  prometheus.Gauge
-	verified                      audit.Verdict // of the events verified so far; used only by verifyAudit
+	verified                      audit.Verdict // of the events that are verified; used only by verifyAudit
 }
 
 func newPlatformMetrics(registry *prometheus.Registry) *platformMetrics {
@@ -113,7 +113,8 @@ func (a *App) countDue(ctx context.Context) {
 	plan, err := a.privacy.Retention.Plan(ctx, platformMetricsTimeout)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.log.Warn("cannot count the leads whose retention period has passed, retrying in an hour", "error", postgres.Translate(err))
+			a.log.Warn("cannot count the leads whose retention period has passed, retrying in an hour", "error",
+				postgres.Translate(err))
 		}
 		return
 	}
@@ -142,7 +143,8 @@ func (a *App) verifyAudit(ctx context.Context) {
 		a.log.Warn("cannot verify the audit log, retrying in an hour", "error", postgres.Translate(err))
 	case err == nil && !v.Intact():
 		a.platform.auditIntact.Set(0)
-		a.log.Error("the audit log was changed; compare it with a backup", "event", v.BrokenAt, "last_events_missing", v.HeadMissing)
+		a.log.Error("the audit log was changed; compare it with a backup", "event", v.BrokenAt, "last_events_missing",
+			v.HeadMissing)
 	case err == nil:
 		a.platform.auditIntact.Set(1)
 		a.platform.auditVerifiedAt.Set(float64(clock.System{}.Now().Unix()))

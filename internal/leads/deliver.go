@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
@@ -140,7 +140,7 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, outcomes ma
 			w.result = result{err: errDetached}
 		}
 	}
-	s.stored.add(rows, time.Now())
+	s.stored.add(rows, clock.System{}.Now())
 }
 
 // readBack sets the results of a group for which the database's response was lost. It uses a new
@@ -167,7 +167,7 @@ func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost erro
 		w.result = result{receipt: receipt, stored: receipt.attemptID == w.delivery.Lead.AttemptID}
 		committed = committed || w.stored
 	}
-	s.stored.add(rows, time.Now())
+	s.stored.add(rows, clock.System{}.Now())
 	if committed {
 		s.failures.reset()
 	} else {

@@ -28,12 +28,18 @@ type Certificate struct {
 // ReadCertificate reads a certificate chain and its private key from PEM files.
 func ReadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log, checked: clock.System{}.Now()}
-	return c, c.load()
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Config returns the TLS settings of a server with this certificate.
 func (c *Certificate) Config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil }}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
+	}
 }
 
 // get returns the current certificate. If changed files cannot be used, for example because only one of them has been
@@ -75,8 +81,8 @@ func stat(file string) fs.FileInfo {
 	return info
 }
 
-// sameFile reports whether a file was neither changed nor replaced. The time of a change alone does not show this, because
-// it may have a resolution of some milliseconds.
+// sameFile reports whether a file was neither changed nor replaced. The time of a change alone does not show this,
+// because it may have a resolution of some milliseconds.
 func sameFile(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -56,7 +56,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 				return
 			}
 			handshakes.Go(func() {
-				conn.(*tls.Conn).Handshake() //nolint:errcheck // the client reports it
+				conn.(*tls.Conn).Handshake()
 				conn.Close()
 			})
 		}
