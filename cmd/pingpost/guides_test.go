@@ -326,7 +326,9 @@ func TestDeployGuide(t *testing.T) {
 			t.Errorf("%s has the mode %v (%v), want 0600", name, info.Mode(), err)
 		}
 	}
-	if strings.Contains(out, "warning") {
+	// At this point, there is no proxy and no journal, as doctor says.
+	expected := regexp.MustCompile(`(?m)^warning +(public_url|admin_url|erasure_journal) .*\n`)
+	if strings.Contains(expected.ReplaceAllString(out, ""), "warning") {
 		t.Errorf("deploy.md prints a warning: %s", out)
 	}
 	for _, part := range []string{`"wrapping_key":"ok"`, "/invite/"} {

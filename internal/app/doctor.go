@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/base/clock"
@@ -200,17 +201,21 @@ func (d *doctor) checkHorizons(ctx context.Context) {
 	if d.fails("partitions", err) {
 		return
 	}
-	problems := 0
+	var short []string
 	for _, h := range horizons {
 		if h.Until.Sub(now) < partitionsAhead {
-			problems++
-			d.add("partitions", FindingWarning,
-				"%s has partitions for less than %d days: nodes create them when they start and every hour. If a node is running, see its log",
-				h.Table, partitionsAhead/day)
+			short = append(short, h.Table)
 		}
 	}
-	if problems == 0 {
-		d.add("partitions", FindingOK, "all %d tables have partitions for the next days", len(horizons))
+	switch len(short) {
+	case 0:
+		d.add("partitions", FindingOK, "all tables have partitions for the next %d days", partitionsAhead/day)
+	case len(horizons):
+		d.add("partitions", FindingOK, "none yet: nodes create them when they start")
+	default:
+		d.add("partitions", FindingWarning,
+			"missing for the next %d days in %s: nodes create them every hour. If a node is running, its log shows the reason",
+			partitionsAhead/day, strings.Join(short, ", "))
 	}
 }
 
