@@ -63,6 +63,7 @@ check: ## check the format, vet, golangci-lint, generated files, imports, docume
 generate: ## generate Go code and the style sheet from the templates (needs Node.js)
 	$(GO) tool templ generate -path templates -log-level error
 	@perl -pi -e 's|^(func .* templ.Component \{)$$|//go:noinline\n$$1|' templates/*/*_templ.go
+	@gofmt -w templates
 	@.ci/assets
 
 .PHONY: reference

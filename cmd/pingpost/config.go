@@ -8,7 +8,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/platform/config"
-	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
 func configCommand() *cobra.Command {
@@ -32,11 +31,7 @@ func configCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		failures, warnings := cfg.CheckFiles()
-		if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {
-			failures = append(failures, config.Problem{Text: err.Error()})
-		}
-		warnings = append(app.Warnings(c.Context(), cfg), warnings...)
+		failures, warnings := app.CheckSettings(c.Context(), cfg)
 		if *asJSON {
 			if err := printJSON(c.OutOrStdout(), checkView{problemViews(failures), problemViews(warnings)}); err != nil {
 				return err

@@ -204,6 +204,12 @@ func fill(cfg *config.Config, s *devstack.Stack, api, admin string) {
 	cfg.HTTP.AdminURL = cmp.Or(cfg.HTTP.AdminURL, admin)
 }
 
+// useKeysOf sets the lead keys of a running `pingpost dev`, and the credentials that the given role has in its Vault.
+func useKeysOf(running *devstack.Running, cfg *config.Config, role string) {
+	cfg.Keys.Local = []config.Secret{config.Secret(running.LeadVaultKEK)}
+	useVault(cfg, running.Vault, role)
+}
+
 // useVault makes Vault the key wrapper for new leads, and sets the credentials of the given role. If v
 // is nil, it makes the local key the key wrapper instead.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {

@@ -10,15 +10,15 @@ import (
 
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/dev/devvault"
-	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Connect to everything that is configured, and say what is wrong", Args: noArgs,
-		Long: "Connect to everything that is configured: the database, Vault, the erasure journal and the public URLs. For\n" +
-			"each check, this command prints what it found and, if there is a problem, what to do. If a check fails, checks\n" +
-			"that depend on it are left out, and the command exits with 1. It needs no running node, and changes no data.",
+		Long: "Connect to everything that is configured: the database, Vault, the erasure journal and the public\n" +
+			"URLs. For each check, this command prints what it found and, if there is a problem, what to do. If a\n" +
+			"check fails, checks that depend on it are left out, and the command exits with 1. It needs no running\n" +
+			"node. In the database and the erasure journal, it writes only test data.",
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -27,8 +27,7 @@ func doctorCommand() *cobra.Command {
 			return err
 		}
 		if running != nil {
-			cfg.Keys.Local = []config.Secret{config.Secret(running.LeadVaultKEK)}
-			useVault(cfg, running.Vault, devvault.Serve)
+			useKeysOf(running, cfg, devvault.Serve)
 		}
 		findings := app.Diagnose(c.Context(), cfg, flags.clock)
 		failed := slices.ContainsFunc(findings, func(f app.Finding) bool { return f.Status == app.FindingFailed })

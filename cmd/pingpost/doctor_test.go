@@ -38,7 +38,8 @@ func diagnose(t *testing.T, p *platform, settings ...string) map[string]string {
 		t.Errorf("got ok %v and the exit code %d for %s", found.OK, o.code, o.stdout)
 	}
 	for _, secret := range settings {
-		if _, value, _ := strings.Cut(secret, "="); strings.Contains(secret, "KE") && value != "" && strings.Contains(o.stdout+o.stderr, value) {
+		name, value, _ := strings.Cut(secret, "=")
+		if strings.Contains(name, "KE") && value != "" && strings.Contains(o.stdout+o.stderr, value) {
 			t.Errorf("the output contains the value of %s", secret)
 		}
 	}
@@ -49,7 +50,8 @@ func diagnose(t *testing.T, p *platform, settings ...string) map[string]string {
 func doctorCommands(t *testing.T, p *platform) {
 	healthy := diagnose(t, p)
 	for _, check := range []string{
-		"settings", "database", "clock", "schema", "storing", "partitions", "platform_keys", "key_wrapper", "wrapping_key", "lead_keys", "erasure_journal",
+		"settings", "database", "clock", "schema", "storing", "partitions", "platform_keys", "key_wrapper",
+		"wrapping_key", "lead_keys", "erasure_journal",
 	} {
 		if status := healthy[check]; status != "ok" && (check != "settings" || status != "warning") {
 			t.Errorf("on dev's instance, %s has the status %q", check, status)
@@ -75,7 +77,8 @@ func doctorCommands(t *testing.T, p *platform) {
 	} {
 		settings := p.production(t, c.setting)
 		if name == "unreachable Vault" {
-			settings = append(settings, "PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_VAULT_AUTH=token", "PINGPOST_VAULT_TOKEN=unused")
+			settings = append(settings,
+				"PINGPOST_KEYS_WRITE_WITH=vault", "PINGPOST_VAULT_AUTH=token", "PINGPOST_VAULT_TOKEN=unused")
 		}
 		found := diagnose(t, p, settings...)
 		if found[c.failed] != "failed" || c.absent != "" && found[c.absent] != "" {

@@ -56,8 +56,7 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		return err
 	}
 	if running != nil {
-		cfg.Keys.Local = []config.Secret{config.Secret(running.LeadVaultKEK)}
-		useVault(cfg, running.Vault, role)
+		useKeysOf(running, cfg, role)
 	}
 	cfg.Database.StatementTimeout = 0 // counting all leads can take minutes
 	db, platform, err := open(c.Context(), cfg)

@@ -332,8 +332,7 @@ func (r *dbFlags) leadData(ctx context.Context, use func(leadData) error, more .
 		return err
 	}
 	if running != nil {
-		cfg.Keys.Local = []config.Secret{config.Secret(running.LeadVaultKEK)}
-		useVault(cfg, running.Vault, devvault.Serve)
+		useKeysOf(running, cfg, devvault.Serve)
 	}
 	db, platform, err := open(ctx, cfg)
 	if err != nil {

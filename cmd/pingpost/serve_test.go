@@ -122,7 +122,8 @@ func servesTLS(t *testing.T, p *platform) {
 		t.Errorf("a key that others can read: %s", out)
 	}
 	call(t, "", append(settings, "PINGPOST_HTTP_TLS_KEY_FILE="), "config", "check").fails(t, 1, "http.tls_key_file")
-	call(t, "", append(settings, "PINGPOST_HTTP_TLS_KEY_FILE="+certFile), "config", "check").fails(t, 1, "http.tls_key_file: not a PEM private key")
+	call(t, "", append(settings, "PINGPOST_HTTP_TLS_KEY_FILE="+certFile), "config", "check").
+		fails(t, 1, "http.tls_key_file: not a PEM private key")
 	node, api, ops := serve(t, settings)
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Roots(t)}}}
 	defer client.CloseIdleConnections()

@@ -93,14 +93,10 @@ func (d *doctor) fails(check string, err error) bool {
 }
 
 func (d *doctor) checkSettings(ctx context.Context) {
-	failures, warnings := d.cfg.CheckFiles()
-	if err := postgres.CheckURL(d.cfg.Database.URL.Reveal()); err != nil {
-		failures = append(failures, config.Problem{Path: "database.url", Text: err.Error()})
-	}
+	failures, warnings := CheckSettings(ctx, d.cfg)
 	for _, p := range failures {
 		d.add("settings", FindingFailed, "%s", p)
 	}
-	warnings = append(warnings, Warnings(ctx, d.cfg)...)
 	for _, p := range warnings {
 		d.add("settings", FindingWarning, "%s", p)
 	}
@@ -118,8 +114,7 @@ func (d *doctor) checkURL(ctx context.Context, check, url string) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		d.add(check, FindingFailed, "http.%s is not a valid URL", check)
+	if d.fails(check, err) {
 		return
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -224,15 +219,16 @@ func (d *doctor) checkPlatformKeys(ctx context.Context) {
 	if d.fails("platform_keys", err) {
 		return
 	}
-	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
+	unread, damaged := directory.UnreadableSecrets(), directory.DamagedSecrets()
+	switch {
+	case len(unread) > 0:
 		d.add("platform_keys", FindingFailed,
 			"%s cannot be decrypted: keys.platform_keys must contain every key that sealed a signing secret", firstFew(unread))
-		return
-	}
-	if damaged := directory.DamagedSecrets(); len(damaged) > 0 {
+	case len(damaged) > 0:
 		d.add("platform_keys", FindingWarning, "%s", firstFew(damaged)+damageAdvice)
+	default:
+		d.add("platform_keys", FindingOK, "all signing secrets can be decrypted")
 	}
-	d.add("platform_keys", FindingOK, "all signing secrets can be decrypted, except damaged ones")
 }
 
 // checkKeyWrapper wraps a data key and, if this node can decrypt leads, unwraps it. It reports whether wrapping works.
@@ -269,8 +265,8 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 	}
 	if d.keys.Vault != nil {
 		if may, err := d.keys.Vault.MayDecrypt(ctx); err == nil && may {
-			d.add("key_wrapper", FindingWarning,
-				"the identity with which this node stores leads is also allowed to decrypt them: use one with the policy pingpost-serve")
+			d.add("key_wrapper", FindingWarning, "the identity with which this node stores leads is also allowed to "+
+				"decrypt them: use one with the policy pingpost-serve")
 		}
 	}
 	d.add("key_wrapper", FindingOK, "%s", text)
@@ -287,8 +283,7 @@ func (d *doctor) checkWrappingKeys(ctx context.Context) {
 	case len(registered) == 0:
 		d.add("wrapping_key", FindingOK, "none is registered yet: the first node registers its own")
 	case !slices.Contains(registered, own):
-		d.add("wrapping_key", FindingFailed,
-			"%s is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", own)
+		d.add("wrapping_key", FindingFailed, "%s", own.String()+unregisteredAdvice)
 	default:
 		d.add("wrapping_key", FindingOK, "%s is registered", own)
 	}

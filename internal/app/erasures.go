@@ -121,6 +121,15 @@ func OpenJournal(p config.Privacy) (journal.Store, error) {
 	})
 }
 
+// CheckSettings checks whether this machine can use what the settings name. It connects to nothing but the erasure journal.
+func CheckSettings(ctx context.Context, cfg *config.Config) (failures, warnings config.Problems) {
+	failures, warnings = cfg.CheckFiles()
+	if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {
+		failures = append(failures, config.Problem{Text: err.Error()})
+	}
+	return failures, append(Warnings(ctx, cfg), warnings...)
+}
+
 // Warnings returns the warnings that depend on more than the settings: on the erasure journal, and on the files that
 // other settings name.
 func Warnings(ctx context.Context, cfg *config.Config) config.Problems {

@@ -217,6 +217,10 @@ func missingKeys(configured *envelope.Wrappers, uses []leads.KeyUse) (missing []
 	return missing
 }
 
+// unregisteredAdvice explains what to do about a wrapping key that is not registered.
+const unregisteredAdvice = " is not registered, so posts get 503: configure the platform's key, or register this key " +
+	"with `pingpost keys introduce`"
+
 // ownKeyState returns "ok", or the reason why leads with the node's wrapping key cannot be stored
 // (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
 // node must be able to decrypt them, so that a node with a wrong key is never the first.
@@ -234,7 +238,7 @@ func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey
 		}
 	}
 	if own := a.keys.Wrappers.Keys()[0]; !slices.Contains(registered, own) {
-		return own.String() + " is not registered, so posts get 503: configure the platform's key, or register this key with `pingpost keys introduce`", nil
+		return own.String() + unregisteredAdvice, nil
 	}
 	return stateOK, nil
 }

@@ -87,7 +87,8 @@ func (a *App) registerMetrics(o Options) error {
 		func() float64 { return float64(a.db.Pool.Stat().EmptyAcquireCount()) })
 	count("pingpost_database_wait_seconds_total", "Time for which requests waited for a connection.", nil,
 		func() float64 { return a.db.Pool.Stat().EmptyAcquireWaitTime().Seconds() })
-	gauge("pingpost_listen_connected", "1 if the database can notify this node of changes, otherwise 0. Without notifications, the node reads the versions every 500 ms.",
+	gauge("pingpost_listen_connected", "1 if the database can notify this node of changes, otherwise 0. Without "+
+		"notifications, the node reads the versions every 500 ms.",
 		func() float64 {
 			if a.watcher.Listening() {
 				return 1
@@ -101,16 +102,17 @@ func (a *App) registerMetrics(o Options) error {
 }
 
 func (a *App) registerPostMetrics(gauge func(name, help string, labels prometheus.Labels, read func() float64)) {
-	slots := func(signed string, read func() intake.PostSlots) {
-		labels := prometheus.Labels{"signed": signed}
+	for _, signed := range []bool{true, false} {
+		labels := prometheus.Labels{"signed": strconv.FormatBool(signed)}
 		gauge("pingpost_post_slots", "Posts that can be stored at the same time; 0 if there is no limit.", labels,
-			func() float64 { return float64(read().Limit) })
-		gauge("pingpost_post_slots_used", "Posts that are being stored.", labels, func() float64 { return float64(read().Used) })
-		gauge("pingpost_posts_waiting", "Posts that wait for a slot.", labels, func() float64 { return float64(read().Waiting) })
+			func() float64 { return float64(a.intake.PostSlots(signed).Limit) })
+		gauge("pingpost_post_slots_used", "Posts that are being stored.", labels,
+			func() float64 { return float64(a.intake.PostSlots(signed).Used) })
+		gauge("pingpost_posts_waiting", "Posts that wait for a slot.", labels,
+			func() float64 { return float64(a.intake.PostSlots(signed).Waiting) })
 	}
-	slots("true", func() intake.PostSlots { signed, _ := a.intake.PostSlots(); return signed })
-	slots("false", func() intake.PostSlots { _, unsigned := a.intake.PostSlots(); return unsigned })
-	gauge("pingpost_lead_stored_timestamp_seconds", "Unix time at which this node last stored a lead; 0 if it has stored none.", nil,
+	gauge("pingpost_lead_stored_timestamp_seconds",
+		"Unix time at which this node last stored a lead; 0 if it has stored none.", nil,
 		func() float64 {
 			if last := a.leads.Stored().Last; !last.IsZero() {
 				return float64(last.Unix())
@@ -124,10 +126,11 @@ func (a *App) registerPostMetrics(gauge func(name, help string, labels prometheu
 type storedLeads struct{ store *leads.Store }
 
 var (
-	leadsDesc = prometheus.NewDesc("pingpost_leads_stored_total", "Leads stored by this node, without sandbox leads, by currency.",
-		[]string{"currency"}, nil)
+	leadsDesc = prometheus.NewDesc("pingpost_leads_stored_total",
+		"Leads stored by this node, without sandbox leads, by currency.", []string{"currency"}, nil)
 	payoutDesc = prometheus.NewDesc("pingpost_leads_payout_minor_units_total",
-		"Payouts of the leads stored by this node, without sandbox leads, in minor units of the currency.", []string{"currency"}, nil)
+		"Payouts of the leads stored by this node, without sandbox leads, in minor units of the currency.",
+		[]string{"currency"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/platform/audit"
+	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/models"
 )
@@ -42,27 +43,40 @@ func newPlatformMetrics(registry *prometheus.Registry) *platformMetrics {
 		jobs: vector("pingpost_jobs",
 			"Jobs that are waiting or running, and jobs that failed in the last 30 days.", "kind", "state"),
 		oldestJob: vector("pingpost_jobs_oldest_seconds",
-			"Time since the oldest job that is waiting or running was enqueued; 0 if there is none.", "kind"),
+			"Time since the oldest waiting or running job was enqueued; 0 if there is no such job.", "kind"),
 		pendingErasures: gauge("pingpost_erasures_pending", "Entries of the erasure journal that have not been carried out."),
 		retentionRun: gauge("pingpost_retention_run_timestamp_seconds",
 			"Unix time at which the last retention run ended; 0 if none has ended."),
 		retentionDue: gauge("pingpost_retention_due_leads",
-			"Leads whose retention period has passed but that are not erased, counted every hour; -1 if they cannot be counted in time."),
+			"Leads whose retention period has passed but that are not erased, counted every hour; "+
+				"-1 if they cannot be counted in time."),
 		auditVerifiedAt: gauge("pingpost_audit_verified_timestamp_seconds",
-			"Unix time at which this node last verified the audit log; 0 until the first verification ends. Only nodes with a console verify it, every hour."),
+			"Unix time at which this node last verified the audit log; 0 until the first verification ends. "+
+				"Only nodes with a console verify it, every hour."),
 		auditIntact: gauge("pingpost_audit_intact",
 			"0 if this node found that the audit log was changed, otherwise 1."),
 	}
-	m.resetJobs()
+	m.setJobs(nil, time.Time{})
 	m.auditIntact.Set(1)
 	return m
 }
 
-func (m *platformMetrics) resetJobs() {
+// setJobs sets the metrics of all kinds of jobs, also of those without a backlog.
+func (m *platformMetrics) setJobs(backlogs []jobs.Backlog, now time.Time) {
 	for _, kind := range models.JobKinds {
-		m.oldestJob.WithLabelValues(string(kind)).Set(0)
+		counts, oldest := map[models.JobState]int64{}, now
+		for _, b := range backlogs {
+			if b.Kind != kind {
+				continue
+			}
+			counts[b.State] = b.Jobs
+			if b.State != models.JobFailed && b.Oldest.Before(oldest) {
+				oldest = b.Oldest
+			}
+		}
+		m.oldestJob.WithLabelValues(string(kind)).Set(now.Sub(oldest).Seconds())
 		for _, state := range []models.JobState{models.JobWaiting, models.JobRunning, models.JobFailed} {
-			m.jobs.WithLabelValues(string(kind), string(state)).Set(0)
+			m.jobs.WithLabelValues(string(kind), string(state)).Set(float64(counts[state]))
 		}
 	}
 }
@@ -81,18 +95,7 @@ func (a *App) readPlatform(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := a.clock.Now()
-	a.platform.resetJobs()
-	oldest := map[models.JobKind]time.Time{}
-	for _, b := range backlogs {
-		a.platform.jobs.WithLabelValues(string(b.Kind), string(b.State)).Set(float64(b.Jobs))
-		if first, found := oldest[b.Kind]; b.State != models.JobFailed && (!found || b.Oldest.Before(first)) {
-			oldest[b.Kind] = b.Oldest
-		}
-	}
-	for kind, first := range oldest {
-		a.platform.oldestJob.WithLabelValues(string(kind)).Set(now.Sub(first).Seconds())
-	}
+	a.platform.setJobs(backlogs, a.clock.Now())
 	pending, err := a.privacy.Erasures.Pending(ctx)
 	if err != nil {
 		return err

@@ -167,9 +167,9 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.unsignedStoreSlots
 }
 
-// PostSlots returns the states of the limits on concurrent signed and unsigned posts.
-func (in *Intake) PostSlots() (signed, unsigned PostSlots) {
-	return in.storeSlots.state(), in.unsignedStoreSlots.state()
+// PostSlots returns the state of the limit on concurrent signed or unsigned posts.
+func (in *Intake) PostSlots(signed bool) PostSlots {
+	return in.admission(signing.Claim{Signed: signed}).state()
 }
 
 // findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL. It

@@ -74,7 +74,7 @@ func (g *admission) leave() {
 
 // PostSlots describes a limit on concurrent posts.
 type PostSlots struct {
-	Limit   int // 0 if there is none
+	Limit   int // 0 for no limit
 	Used    int
 	Waiting int // posts that wait for a slot
 }

@@ -412,7 +412,8 @@ func BenchmarkFindAccount(b *testing.B) {
 		name := fmt.Sprint("partner-", i)
 		rows[i] = models.Partner{ID: uuid.New(), Slug: name, Status: models.PartnerApproved, SigningMode: "default"}
 		accounts[i] = models.Account{
-			ID: uuid.New(), PartnerID: rows[i].ID, Identifier: name, IsDefault: true, Status: models.AccountActive, SigningMode: "inherit",
+			ID: uuid.New(), PartnerID: rows[i].ID, Identifier: name, IsDefault: true,
+			Status: models.AccountActive, SigningMode: "inherit",
 		}
 		identifiers[i] = fmt.Sprint("partner-", i*7919%count)
 	}

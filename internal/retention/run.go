@@ -42,10 +42,11 @@ func (s *Service) lastRun(tx *gorm.DB) (*models.RetentionRun, error) {
 	return &run, nil
 }
 
-// LastEnd returns when the last run that has ended did so, or the zero time if there is none.
+// LastEnd returns when the newest finished run ended, or the zero time if no run has ended.
 func (s *Service) LastEnd(ctx context.Context) (at time.Time, err error) {
 	var run models.RetentionRun
-	err = s.db.Gorm.WithContext(ctx).Where("ended_at IS NOT NULL").Order("started_at DESC, id DESC").Limit(1).Find(&run).Error
+	err = s.db.Gorm.WithContext(ctx).Where("ended_at IS NOT NULL").Order("started_at DESC, id DESC").Limit(1).
+		Find(&run).Error
 	if err == nil && run.EndedAt != nil {
 		at = *run.EndedAt
 	}

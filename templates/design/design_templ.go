@@ -22,6 +22,7 @@ type DesignView struct {
 
 // Design shows the components of package ui in their states, except for whole pages such as ErrorPage. The browser tests
 // check the colours of these components in light and dark windows.
+//
 //go:noinline
 func Design(v DesignView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -494,6 +494,7 @@ func replaceButton(url string) templ.Component {
 }
 
 // block shows a disclosure text with its line breaks.
+//
 //go:noinline
 func block(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -145,6 +145,7 @@ func List(v ListView) templ.Component {
 }
 
 // Line is a row of the list. It reloads itself until its job ends.
+//
 //go:noinline
 func Line(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

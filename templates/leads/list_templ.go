@@ -259,6 +259,7 @@ func List(v ListView) templ.Component {
 }
 
 // leadTotals shows the sums of the leads' prices, and the link to the export.
+//
 //go:noinline
 func leadTotals(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -1105,6 +1105,7 @@ func (c Contact) state() string {
 
 // masked is a placeholder for a field of the contact record. Whether a field was sent is known only if
 // leads can be searched by it.
+//
 //go:noinline
 func masked(c Contact, sent bool, field, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1434,6 +1435,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 
 // evidence shows a text exactly as it is stored. A certificate URL is not a link, because opening
 // it would reveal to its host that someone is viewing this lead.
+//
 //go:noinline
 func evidence(name, text, missing string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

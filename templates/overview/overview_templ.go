@@ -31,6 +31,7 @@ type View struct {
 }
 
 // Page renders the overview.
+//
 //go:noinline
 func Page(v View) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -203,6 +203,7 @@ func AccountForm(v AccountFormView) templ.Component {
 }
 
 // accountIdentity shows the fields that cannot be changed after the account is created.
+//
 //go:noinline
 func accountIdentity(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

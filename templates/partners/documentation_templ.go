@@ -199,6 +199,7 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 }
 
 // documentationAction asks for confirmation before the current link is revoked.
+//
 //go:noinline
 func documentationAction(label, action, consequence, kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -657,6 +657,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 }
 
 // partnerPayouts shows the first amount. The others are hidden until the user opens them.
+//
 //go:noinline
 func partnerPayouts(all []money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -39,6 +39,7 @@ type LiveEvent struct {
 // OnboardingEvents shows the latest activity and reloads every two seconds. It is not a live
 // region, because screen readers would read all of it after each reload. console.js announces
 // data-news when it changes.
+//
 //go:noinline
 func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

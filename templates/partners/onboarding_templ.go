@@ -109,6 +109,7 @@ func Onboarding(v OnboardingView) templ.Component {
 }
 
 // onboardingStep is a collapsible step. The current step is open at first.
+//
 //go:noinline
 func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -377,6 +378,7 @@ func stepButtons(h PartnerHead, s OnboardingStep, swap bool) templ.Component {
 
 // OnboardingProgress is the response to a live update. It contains the latest events and, as out-of-band
 // swaps, the states, texts and buttons of the steps that wait for them.
+//
 //go:noinline
 func OnboardingProgress(v OnboardingView, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -491,6 +493,7 @@ func stepState(s OnboardingStep) templ.Component {
 }
 
 // stepAction is the button of a step. When the step is done, buttons that send a form are hidden.
+//
 //go:noinline
 func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -562,6 +565,7 @@ func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 }
 
 // returnField names the page that a form returns to.
+//
 //go:noinline
 func returnField(url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

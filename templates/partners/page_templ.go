@@ -36,6 +36,7 @@ type PartnerHead struct {
 }
 
 // partnerPage is the layout of a partner's pages: facts, open tasks and tabs.
+//
 //go:noinline
 func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

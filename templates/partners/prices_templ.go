@@ -831,6 +831,7 @@ func pricingForm(v PartnerPricesView) templ.Component {
 }
 
 // exclusionPicker adds lines to the field with the exclusions, and lists the words to type.
+//
 //go:noinline
 func exclusionPicker(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

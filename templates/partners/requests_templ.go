@@ -795,6 +795,7 @@ func fieldList(fields []string) templ.Component {
 
 // requestFix shows how to fix a rejected request. If checkURL is set, it links to the page that checks
 // signatures instead.
+//
 //go:noinline
 func requestFix(fix, checkURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1097,6 +1098,7 @@ func PartnerRequest(v PartnerRequestView) templ.Component {
 }
 
 // checkList lists the checks of a request in their order.
+//
 //go:noinline
 func checkList(all []CheckRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -173,6 +173,7 @@ func SecretCreated(v SecretCreatedView) templ.Component {
 }
 
 // olderEnd shows when the older secrets expire.
+//
 //go:noinline
 func olderEnd(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -153,6 +153,7 @@ func SecretForm(v SecretFormView) templ.Component {
 }
 
 // rotateAnyway asks for confirmation while another rotation is in progress.
+//
 //go:noinline
 func rotateAnyway(v SecretFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -220,6 +221,7 @@ func rotateAnyway(v SecretFormView) templ.Component {
 
 // importField imports a secret that the partner already has. The value is not shown again,
 // even if the form has errors. It is a password field so that browsers do not store it.
+//
 //go:noinline
 func importField(errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -470,6 +470,7 @@ func adjustmentDecision(v AdjustmentView) templ.Component {
 }
 
 // otherUsers explains why the user cannot approve something, and names the users who can.
+//
 //go:noinline
 func otherUsers(reason, otherwise, names string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

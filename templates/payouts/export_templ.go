@@ -79,6 +79,7 @@ func ExportPage(v ExportView) templ.Component {
 }
 
 // ExportPart shows an export. It reloads itself every two seconds until the file is ready.
+//
 //go:noinline
 func ExportPart(v ExportLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

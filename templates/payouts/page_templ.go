@@ -17,6 +17,7 @@ import (
 )
 
 // payoutPage is a page under one of the Payouts tabs.
+//
 //go:noinline
 func payoutPage(s ui.Shell, tabs []ui.Tab, actions templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -74,6 +75,7 @@ func payoutPage(s ui.Shell, tabs []ui.Tab, actions templ.Component) templ.Compon
 }
 
 // linkOrText renders l as a link, or as text if it has no URL.
+//
 //go:noinline
 func linkOrText(l ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -151,6 +153,7 @@ func linkOrText(l ui.Link) templ.Component {
 }
 
 // exportLinks lists downloads, each with a description.
+//
 //go:noinline
 func exportLinks(all []ui.Download) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -205,6 +208,7 @@ func exportLinks(all []ui.Download) templ.Component {
 }
 
 // listExport offers the rows of a list as a file, above the list.
+//
 //go:noinline
 func listExport(d ui.Download) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -247,6 +251,7 @@ func listExport(d ui.Download) templ.Component {
 
 // payoutConflict reports that the run changed after the form was opened, so the action was
 // not carried out.
+//
 //go:noinline
 func payoutConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -365,6 +370,7 @@ type Sum struct {
 }
 
 // sumCells renders s as the cells for sumColumns.
+//
 //go:noinline
 func sumCells(s Sum) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -539,6 +545,7 @@ func sumCells(s Sum) templ.Component {
 var sumColumns = []ui.Column{{Label: "Entries", Number: true}, {Label: "Earned", Number: true}, {Label: "Returned", Number: true}, {Label: "Adjusted", Number: true}, {Label: "Paid", Number: true}, {Label: "Owed", Number: true}}
 
 // sumsByCurrency is a table of totals above a list. It renders nothing if there are none.
+//
 //go:noinline
 func sumsByCurrency(title, hint string, sums []Sum) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

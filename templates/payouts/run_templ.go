@@ -148,6 +148,7 @@ func Run(v RunView) templ.Component {
 }
 
 // RunPart reloads itself every two seconds until the run is prepared.
+//
 //go:noinline
 func RunPart(v RunLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -754,6 +755,7 @@ func (v RunLive) approve() string {
 }
 
 // runNext shows the next step and the buttons for it.
+//
 //go:noinline
 func runNext(v RunLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -239,6 +239,7 @@ func Compare(v CompareView) templ.Component {
 }
 
 // compareForm selects the two versions.
+//
 //go:noinline
 func compareForm(a, b string, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -294,6 +295,7 @@ var compareCountColumns = []ui.Column{
 }
 
 // compareCounts shows how many prices changed, by currency.
+//
 //go:noinline
 func compareCounts(t CompareTable) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -586,6 +588,7 @@ func compareColumns(old, now string) []ui.Column {
 
 // compareList lists the changes. It is replaced when the filters change. If there are no changes,
 // it shows the component empty.
+//
 //go:noinline
 func compareList(t CompareTable, empty templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -941,6 +944,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 }
 
 // compareCell shows a price, "excluded" or "no price".
+//
 //go:noinline
 func compareCell(c pricingrules.Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

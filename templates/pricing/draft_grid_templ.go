@@ -218,6 +218,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 
 // DraftGridPart renders the parts of the page that changed when a cell was saved. Each element with
 // an id replaces the element with the same id on the page.
+//
 //go:noinline
 func DraftGridPart(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -723,6 +724,7 @@ func cellColumns(head string) []ui.Column {
 
 // cellChanges lists changes and the number of changes not listed. head is the heading of the first
 // column.
+//
 //go:noinline
 func cellChanges(head string, all []CellChange, more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -305,6 +305,7 @@ func (v ExplainView) cardHint() string {
 
 // explainCard selects the draft or version to price with. The draft field is shown only if the
 // URL contains a draft's ID.
+//
 //go:noinline
 func explainCard(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -343,6 +344,7 @@ func explainCard(v ExplainView) templ.Component {
 }
 
 // explainField is a text field with suggestions.
+//
 //go:noinline
 func explainField(f ui.Field, list string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -745,6 +747,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 var priceChangeColumns = []ui.Column{{Label: "Version"}, {Label: "Effective from"}, {Label: "Price", Number: true}, {Label: "Published by"}, {Label: "Note"}}
 
 // explainHistory lists the versions that changed the price.
+//
 //go:noinline
 func explainHistory(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -339,6 +339,7 @@ func baseFigure(r PriceRow) templ.Component {
 
 // baseForm is the form for one cell. A page has hundreds of them, so values that all cells share are
 // in the form's URL.
+//
 //go:noinline
 func baseForm(g PriceGrid, r PriceRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -620,6 +621,7 @@ func priceWord(text string) templ.Component {
 }
 
 // gridFilter filters a grid. Filter names: country, urgency, category, q.
+//
 //go:noinline
 func gridFilter(action, tab string, f GridFilter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -631,6 +631,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. Between two rules for the same industry or category, the one that names a country wins. If both or neither name a country, the one that names an urgency wins."
 
 // precedence explains which rule wins.
+//
 //go:noinline
 func precedence() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -37,6 +37,7 @@ type DraftHead struct {
 }
 
 // draftPage shows a draft's summary, a notice if the draft is out of date, and the tabs.
+//
 //go:noinline
 func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -520,6 +521,7 @@ func draftFacts(h DraftHead) templ.Component {
 }
 
 // cardState shows a rate card's state.
+//
 //go:noinline
 func cardState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -207,6 +207,7 @@ func Publish(v PublishView) templ.Component {
 }
 
 // publishConflict is shown instead of ui.ConflictNotice because the user must review the draft again.
+//
 //go:noinline
 func publishConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -631,6 +632,7 @@ func publishRace(v PublishView) templ.Component {
 }
 
 // publishSummary shows the changes to publish.
+//
 //go:noinline
 func publishSummary(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -735,6 +737,7 @@ func publishSummary(v PublishView) templ.Component {
 }
 
 // publishNext shows the form for the next step, or the reason why the draft cannot be published.
+//
 //go:noinline
 func publishNext(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1334,6 +1337,7 @@ func (v MergeConflictsView) droppedText() string {
 }
 
 // MergeConflicts is shown if an update of a draft had conflicts with the current version.
+//
 //go:noinline
 func MergeConflicts(v MergeConflictsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -161,6 +161,7 @@ func Replay(v ReplayView) templ.Component {
 
 // ReplayPart shows the last replay. It reloads every two seconds until the replay has ended.
 // console.js announces data-news when it changes.
+//
 //go:noinline
 func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -607,6 +608,7 @@ func replayColumns(head string) []ui.Column {
 }
 
 // replayTable compares recorded values with the draft's. Rows without a change are in a disclosure.
+//
 //go:noinline
 func replayTable(title, head, hint string, lines []ReplayLine) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1203,6 +1205,7 @@ func replaySums(s ReplaySums) templ.Component {
 }
 
 // replayLimits explains the results of a replay and their limits.
+//
 //go:noinline
 func replayLimits() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

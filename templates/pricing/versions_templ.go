@@ -1027,6 +1027,7 @@ func versionFacts(v VersionView) templ.Component {
 }
 
 // largestChanges shows the first changes, the number of the others, and a link to all of them.
+//
 //go:noinline
 func largestChanges(t CompareTable, more int, all ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

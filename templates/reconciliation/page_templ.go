@@ -187,6 +187,7 @@ func Details(v DetailsView) templ.Component {
 
 // reconciliationConflict reports that another user changed the reconciliation. Unlike the conflict
 // notice of a form, it shows no submitted values.
+//
 //go:noinline
 func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -788,6 +789,7 @@ func reconciliationUploaded(v DetailsView) templ.Component {
 }
 
 // reconciliationForm shows the column mapping, or the reason why it cannot be shown.
+//
 //go:noinline
 func reconciliationForm(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1021,6 +1023,7 @@ type ComparisonLive struct {
 
 // ComparisonPart shows a comparison. It reloads itself every two seconds until the comparison has
 // ended.
+//
 //go:noinline
 func ComparisonPart(v ComparisonLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -181,6 +181,7 @@ func reconciliationResult(v DetailsView) templ.Component {
 }
 
 // coverage states which leads of the period were compared.
+//
 //go:noinline
 func coverage(r *Result) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -249,6 +249,7 @@ func List(v ListView) templ.Component {
 }
 
 // dueCount shows a number of items that are due, and how many of them are overdue.
+//
 //go:noinline
 func dueCount(name string, n, overdue int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -1500,6 +1500,7 @@ func lastingHold(kind string) string {
 }
 
 // partner shows a partner, and how to reach it while its notice is due.
+//
 //go:noinline
 func partner(n Notice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -2019,6 +2020,7 @@ func found(f Found) templ.Component {
 }
 
 // numbered shows the number of an email address or phone number. It warns if it is not the number 1.
+//
 //go:noinline
 func numbered(kind, warning string, number int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -41,6 +41,7 @@ type StepView struct {
 }
 
 // step is the page of a form, with its buttons.
+//
 //go:noinline
 func step(v StepView, kind, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -131,6 +132,7 @@ func step(v StepView, kind, label string) templ.Component {
 }
 
 // CheckIdentity has the fields identity and note.
+//
 //go:noinline
 func CheckIdentity(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -192,6 +194,7 @@ func CheckIdentity(v StepView) templ.Component {
 }
 
 // Export has no fields of its own.
+//
 //go:noinline
 func Export(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -335,6 +338,7 @@ func Export(v StepView) templ.Component {
 }
 
 // Erase has no fields of its own.
+//
 //go:noinline
 func Erase(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -472,6 +476,7 @@ func Erase(v StepView) templ.Component {
 }
 
 // otherPeople warns of leads that may be about another person.
+//
 //go:noinline
 func otherPeople(differ int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -549,6 +554,7 @@ func otherPeople(differ int) templ.Component {
 }
 
 // AddLeads has the fields leads, exception and note.
+//
 //go:noinline
 func AddLeads(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -618,6 +624,7 @@ func AddLeads(v StepView) templ.Component {
 }
 
 // RemoveLeads has the field leads, once for each lead, and the field more.
+//
 //go:noinline
 func RemoveLeads(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -681,6 +688,7 @@ func RemoveLeads(v StepView) templ.Component {
 }
 
 // Extend has the field reason and, for a complaint, the field until.
+//
 //go:noinline
 func Extend(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -775,6 +783,7 @@ func Extend(v StepView) templ.Component {
 }
 
 // Close has the fields outcome, ground and note.
+//
 //go:noinline
 func Close(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -867,6 +876,7 @@ func closingNote(outcomes []ui.Option) string {
 }
 
 // NoNotice has the fields reason and note.
+//
 //go:noinline
 func NoNotice(v StepView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -442,6 +442,7 @@ func Plan(v PlanView) templ.Component {
 }
 
 // unlimitedWarning warns if the configuration does not limit how long data is stored.
+//
 //go:noinline
 func unlimitedWarning(data, setting string, periods []Period) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -445,6 +445,7 @@ func staffStatus(word string) templ.Component {
 }
 
 // words shows each text on a line of its own. If there are no texts, it shows the value of none.
+//
 //go:noinline
 func words(all []string, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

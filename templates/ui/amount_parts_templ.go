@@ -11,6 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import "github.com/pingpost/pingpost/internal/base/money"
 
 // Difference shows an amount with its sign and currency.
+//
 //go:noinline
 func Difference(a money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -14,6 +14,7 @@ type AttentionItem struct {
 }
 
 // AttentionList lists items that need attention. It renders nothing if there are none.
+//
 //go:noinline
 func AttentionList(all []AttentionItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -513,6 +513,7 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 }
 
 // AuditTable lists audit events. It is used on the audit page and on the pages of objects.
+//
 //go:noinline
 func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1205,6 +1206,7 @@ func outcome(word string) templ.Component {
 }
 
 // ChangeList lists changes with their old and new values.
+//
 //go:noinline
 func ChangeList(all []Change) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

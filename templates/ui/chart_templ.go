@@ -26,6 +26,7 @@ type Series struct {
 }
 
 // LineChart renders a Chart, followed by a table with its data.
+//
 //go:noinline
 func LineChart(c Chart) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -669,6 +670,7 @@ type Bar struct {
 }
 
 // BarChart renders bars and their counts in a table.
+//
 //go:noinline
 func BarChart(id, title, summary, nameHead, countHead string, bars []Bar) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -956,6 +958,7 @@ type StatTile struct {
 }
 
 // Tiles renders tiles side by side.
+//
 //go:noinline
 func Tiles(all []StatTile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

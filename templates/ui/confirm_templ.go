@@ -158,6 +158,7 @@ func hiddenFields(all []Hidden) templ.Component {
 }
 
 // ConfirmForm renders the form of a ConfirmView.
+//
 //go:noinline
 func ConfirmForm(v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -333,6 +334,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 }
 
 // ConfirmDialog renders a ConfirmView as a dialog. A DialogLink with the same id opens it.
+//
 //go:noinline
 func ConfirmDialog(id string, v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

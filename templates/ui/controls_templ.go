@@ -15,6 +15,7 @@ import (
 )
 
 // LinkButton is a link that looks like a button. Kind is "", "primary", "danger" or "quiet".
+//
 //go:noinline
 func LinkButton(kind, icon, label, url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -96,6 +97,7 @@ func LinkButton(kind, icon, label, url string) templ.Component {
 }
 
 // Submit is a button that submits its form.
+//
 //go:noinline
 func Submit(kind, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -159,6 +161,7 @@ func Submit(kind, label string) templ.Component {
 
 // Status shows a state as an icon and a word. kind selects the icon and the colour: "good",
 // "warn", "bad", "info", "wait", "busy" or "idle". Tests find the state in data-state.
+//
 //go:noinline
 func Status(kind, state, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -238,6 +241,7 @@ func Status(kind, state, word string) templ.Component {
 }
 
 // CopyID shows an ID with a button that copies it.
+//
 //go:noinline
 func CopyID(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -290,6 +294,7 @@ func CopyID(text string) templ.Component {
 }
 
 // CopyButton is a button that copies text. label is its accessible name.
+//
 //go:noinline
 func CopyButton(text, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -363,6 +368,7 @@ func CopyButton(text, label string) templ.Component {
 }
 
 // CopyTextButton is a button with a label that copies text. After a click, its label is “Copied” for two seconds.
+//
 //go:noinline
 func CopyTextButton(text, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -432,6 +438,7 @@ func CopyTextButton(text, label string) templ.Component {
 }
 
 // Time shows a time in UTC and how long ago it was. A zero time is "never".
+//
 //go:noinline
 func Time(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -509,6 +516,7 @@ func Time(at, now time.Time) templ.Component {
 }
 
 // TimeUnder is like Time, but uses two lines, for table cells.
+//
 //go:noinline
 func TimeUnder(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -586,6 +594,7 @@ func TimeUnder(at, now time.Time) templ.Component {
 }
 
 // MinuteUnder is like TimeUnder for a time that is known to the minute.
+//
 //go:noinline
 func MinuteUnder(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -663,6 +672,7 @@ func MinuteUnder(at, now time.Time) templ.Component {
 }
 
 // TimeAgo shows how long ago a time was, for one-line rows. The exact time appears on hover.
+//
 //go:noinline
 func TimeAgo(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -740,6 +750,7 @@ func TimeAgo(at, now time.Time) templ.Component {
 }
 
 // Duration shows a duration without line breaks.
+//
 //go:noinline
 func Duration(d time.Duration) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -784,6 +795,7 @@ func Duration(d time.Duration) templ.Component {
 }
 
 // Money shows an amount with its currency.
+//
 //go:noinline
 func Money(a money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -848,6 +860,7 @@ type Tab struct {
 }
 
 // Tabs links to the views of an object. Each view has its own URL.
+//
 //go:noinline
 func Tabs(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -965,6 +978,7 @@ func Tabs(label string, all []Tab) templ.Component {
 }
 
 // Choice links to a few alternatives, such as time ranges, in a row of buttons.
+//
 //go:noinline
 func Choice(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1055,6 +1069,7 @@ func Choice(label string, all []Tab) templ.Component {
 }
 
 // Loading is shown while htmx waits for a response.
+//
 //go:noinline
 func Loading(shown bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

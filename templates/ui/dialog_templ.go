@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // Dialog is an HTML dialog. A link or button with data-dialog={ id } opens it. Without
 // scripts, the link opens a page with the same content.
+//
 //go:noinline
 func Dialog(id, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -109,6 +110,7 @@ func Dialog(id, title string) templ.Component {
 }
 
 // DialogLink opens a Dialog. Without scripts, it opens the page at url.
+//
 //go:noinline
 func DialogLink(kind, label, url, dialog string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -197,6 +199,7 @@ func DialogLink(kind, label, url, dialog string) templ.Component {
 }
 
 // JumpDialog asks for the name or ID of an object to open, and links to the areas of the console.
+//
 //go:noinline
 func JumpDialog(s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -351,6 +354,7 @@ func JumpDialog(s Shell) templ.Component {
 }
 
 // KeysDialog shows a KeyList in a dialog.
+//
 //go:noinline
 func KeysDialog() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -461,6 +465,7 @@ func Keys(v KeysView) templ.Component {
 }
 
 // KeyList lists the keyboard shortcuts.
+//
 //go:noinline
 func KeyList() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -14,6 +14,7 @@ type Download struct {
 }
 
 // Downloads links to files, each with a description of its content.
+//
 //go:noinline
 func Downloads(all ...Download) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

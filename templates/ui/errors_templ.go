@@ -27,6 +27,7 @@ type ErrorView struct {
 }
 
 // ErrorPage explains an error and what to do. For signed-in users it includes the navigation.
+//
 //go:noinline
 func ErrorPage(v ErrorView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -9,6 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 // SummaryItem is a name and a value in the summary at the top of an object's page.
+//
 //go:noinline
 func SummaryItem(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -62,6 +63,7 @@ func SummaryItem(name string) templ.Component {
 
 // Pair is a name and a value in a description list. If the value is empty, it shows the placeholder
 // none.
+//
 //go:noinline
 func Pair(name, value, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -114,6 +116,7 @@ func Pair(name, value, none string) templ.Component {
 }
 
 // ValueOrPlaceholder shows a value, or a placeholder if it is empty.
+//
 //go:noinline
 func ValueOrPlaceholder(word, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -170,6 +173,7 @@ func ValueOrPlaceholder(word, none string) templ.Component {
 }
 
 // IDLink shows an ID that links to its page, with a button that copies it.
+//
 //go:noinline
 func IDLink(l Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -242,6 +246,7 @@ func IDLink(l Link) templ.Component {
 }
 
 // LinkOrText shows a link, or only its label if the link has no URL.
+//
 //go:noinline
 func LinkOrText(l Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -311,6 +316,7 @@ func LinkOrText(l Link) templ.Component {
 }
 
 // PartnerTags shows a lead's partner reference and subId, under its ID.
+//
 //go:noinline
 func PartnerTags(reference, subID string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

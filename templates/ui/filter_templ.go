@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // Filter is a form that filters a list. htmx submits it on each change, and updates #list and
 // the URL. Without scripts, the user submits it with its button.
+//
 //go:noinline
 func Filter(action, clearURL string, filtered bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -127,6 +128,7 @@ func Filter(action, clearURL string, filtered bool) templ.Component {
 }
 
 // FilterSearch is a search field. The key / moves the focus to it.
+//
 //go:noinline
 func FilterSearch(name, label, value, placeholder string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -242,6 +244,7 @@ const noContact = `(?!.*@)(?!\s*\+)(?!(?=.*[\s\(\)\/])[\d\s\(\)\/.\-]{7,}$).*`
 
 // FilterName is a filter with an input for the name of an object, with suggestions. kind selects the objects, as
 // in Field.Suggest.
+//
 //go:noinline
 func FilterName(kind, name, label, value string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -367,6 +370,7 @@ func FilterName(kind, name, label, value string) templ.Component {
 }
 
 // FilterText is a filter with an input. kind is the type of the input, such as "text" or "date".
+//
 //go:noinline
 func FilterText(kind, name, label, value string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -494,6 +498,7 @@ func FilterText(kind, name, label, value string) templ.Component {
 }
 
 // FilterDates are the filters "from" and "to", which take UTC dates.
+//
 //go:noinline
 func FilterDates(from, to string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -545,6 +550,7 @@ type Period struct {
 }
 
 // PeriodFilter selects a range by name or by dates. Its children are the other parameters of the page.
+//
 //go:noinline
 func PeriodFilter(action string, p Period) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -613,6 +619,7 @@ func PeriodFilter(action string, p Period) templ.Component {
 }
 
 // FilterCode is a filter with an input for a short code, with suggestions that are part of the page.
+//
 //go:noinline
 func FilterCode(name, label, value string, suggestions []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -772,6 +779,7 @@ func FilterCode(name, label, value string, suggestions []Option) templ.Component
 
 // FilterSelect is a filter with a list of values. all is the label of the option that matches
 // all rows.
+//
 //go:noinline
 func FilterSelect(name, label, all string, options []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -914,6 +922,7 @@ func FilterSelect(name, label, all string, options []Option) templ.Component {
 }
 
 // FilterChoice is a FilterSelect without an option that matches all rows.
+//
 //go:noinline
 func FilterChoice(name, label string, options []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

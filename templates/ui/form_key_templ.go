@@ -23,6 +23,7 @@ func WithFormKey(ctx context.Context, key string) context.Context {
 // FormKey renders a hidden field with a random key. Every form that creates an object needs
 // one, so that submitting the form twice creates only one object. In a form with a file, the
 // key must come before the file.
+//
 //go:noinline
 func FormKey() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -53,6 +53,7 @@ func StepUpLabel(code bool) string {
 
 // RowVersionField contains the version that the object had when the form was opened. It is
 // used to detect concurrent changes.
+//
 //go:noinline
 func RowVersionField(version int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -97,6 +98,7 @@ func RowVersionField(version int) templ.Component {
 }
 
 // Locked explains why a form cannot be submitted. It is shown instead of the form.
+//
 //go:noinline
 func Locked(reason string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -425,6 +427,7 @@ func lockedIcon(chosen bool) string {
 }
 
 // FormError shows an error that applies to the whole form. It is focused when the page loads.
+//
 //go:noinline
 func FormError(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -80,6 +80,7 @@ func (f Field) inputType() string {
 func (f Field) areaText() string { return "\n" + f.Value }
 
 // FormField renders a Field.
+//
 //go:noinline
 func FormField(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -493,6 +494,7 @@ func FieldErrorMessage(id, field, text string) templ.Component {
 }
 
 // Checkboxes renders the options of a field as checkboxes.
+//
 //go:noinline
 func Checkboxes(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -524,6 +526,7 @@ func Checkboxes(f Field) templ.Component {
 }
 
 // Radios renders the options of a field as radio buttons.
+//
 //go:noinline
 func Radios(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -854,6 +857,7 @@ func box(kind, id, name string, o Option) templ.Component {
 
 // ErrorSummary lists the errors of a form and links each to its field, or to the object that
 // blocks the form. It is focused when the page loads.
+//
 //go:noinline
 func ErrorSummary(prefix string, all Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1042,6 +1046,7 @@ func ErrorSummary(prefix string, all Errors) templ.Component {
 }
 
 // StepUpField asks for the password or a code if the form requires a step-up.
+//
 //go:noinline
 func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // Icon renders a 16 by 16 pixel icon in the colour of the surrounding text. It is hidden from
 // screen readers, so there must be text beside it.
+//
 //go:noinline
 func Icon(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // Page is a console page with the top bar and the navigation. The component actions is shown
 // beside the heading. It usually contains a button that creates an object.
+//
 //go:noinline
 func Page(s Shell, actions templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -149,6 +150,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 
 // StandalonePage is a page without navigation, for signing in and for setting up a second
 // factor.
+//
 //go:noinline
 func StandalonePage(s Shell, wide bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1076,6 +1078,7 @@ func notices(all []Notice) templ.Component {
 }
 
 // NoticeBox is a short message with an icon. Kind is "info", "good", "warn" or "bad".
+//
 //go:noinline
 func NoticeBox(kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

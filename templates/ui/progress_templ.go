@@ -91,6 +91,7 @@ func JobStateBadge(word string) templ.Component {
 }
 
 // JobProgress shows the progress of a job, or its error. id must be unique on the page.
+//
 //go:noinline
 func JobProgress(id, page string, s JobStatus) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

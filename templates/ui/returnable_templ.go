@@ -19,6 +19,7 @@ type ReturnableView struct {
 }
 
 // Returnable explains what an erasure changes for returns.
+//
 //go:noinline
 func Returnable(v ReturnableView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

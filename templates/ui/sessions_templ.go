@@ -20,6 +20,7 @@ type SessionRow struct {
 }
 
 // Sessions lists sessions, each with a button that revokes it.
+//
 //go:noinline
 func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

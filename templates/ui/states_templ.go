@@ -10,6 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 // EmptyState is shown instead of an empty list and says what the list will contain. Its
 // children are buttons that create the first row.
+//
 //go:noinline
 func EmptyState(icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -60,6 +61,7 @@ func EmptyState(icon, title, text string) templ.Component {
 
 // blankState is shown instead of a list. The attribute data-empty says why there are no rows:
 // "none", "filtered", "invalid" or "failed".
+//
 //go:noinline
 func blankState(why, icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -146,6 +148,7 @@ func blankState(why, icon, title, text string) templ.Component {
 }
 
 // NoMatch is shown if no rows match the filters.
+//
 //go:noinline
 func NoMatch(clearURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -195,6 +198,7 @@ func NoMatch(clearURL string) templ.Component {
 }
 
 // ErrorState is shown if data could not be loaded.
+//
 //go:noinline
 func ErrorState(text, retryURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -253,6 +257,7 @@ func ErrorState(text, retryURL string) templ.Component {
 
 // ListPlaceholder is shown instead of an empty list. If there are no rows yet, it shows the
 // component first.
+//
 //go:noinline
 func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

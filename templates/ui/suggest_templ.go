@@ -75,6 +75,7 @@ func suggestionList(id string) templ.Component {
 }
 
 // SuggestionOptions are the options of a list of suggestions.
+//
 //go:noinline
 func SuggestionOptions(all []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -18,6 +18,7 @@ type Column struct {
 
 // Table renders its children as rows. Each Row contains a HeadCell, followed by Cells. On
 // narrow screens, the Cells are shown below the HeadCell.
+//
 //go:noinline
 func Table(caption string, columns []Column) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -225,6 +226,7 @@ func head(c Column) templ.Component {
 }
 
 // Row is a row of a Table.
+//
 //go:noinline
 func Row() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -264,6 +266,7 @@ func Row() templ.Component {
 }
 
 // HeadCell is the first cell of a row. It usually links to the object.
+//
 //go:noinline
 func HeadCell() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -304,6 +307,7 @@ func HeadCell() templ.Component {
 
 // Cell is a cell in the column with the given label. Narrow screens show the label before the
 // content.
+//
 //go:noinline
 func Cell(label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -356,6 +360,7 @@ func Cell(label string) templ.Component {
 }
 
 // SentencesCell is a Cell that can be twice as wide as others.
+//
 //go:noinline
 func SentencesCell(label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -408,6 +413,7 @@ func SentencesCell(label string) templ.Component {
 }
 
 // NumberCell is a right-aligned Cell.
+//
 //go:noinline
 func NumberCell(label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -460,6 +466,7 @@ func NumberCell(label string) templ.Component {
 }
 
 // ActionCell contains the buttons of a row. It shows no label on narrow screens.
+//
 //go:noinline
 func ActionCell() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -499,6 +506,7 @@ func ActionCell() templ.Component {
 }
 
 // BlankRow is shown if a table has no rows. It spans all columns and contains the reason.
+//
 //go:noinline
 func BlankRow(columns []Column) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -551,6 +559,7 @@ func BlankRow(columns []Column) templ.Component {
 }
 
 // Paging links to the previous and the next page.
+//
 //go:noinline
 func Paging(p Pager) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -41,7 +41,8 @@ func TestLeadMetrics(t *testing.T) {
 		}
 		payout += math.Round(amount * 100)
 	}
-	sandbox := n.NewPartner(t, "sandbox", models.SigningRequired, partners.NewAccount{Identifier: "sandbox", Sandbox: true})
+	sandbox := n.NewPartner(t, "sandbox", models.SigningRequired,
+		partners.NewAccount{Identifier: "sandbox", Sandbox: true})
 	n.Deliver(t, sandbox, node.MinimalPost)
 	for name, want := range map[string]float64{
 		`pingpost_leads_stored_total{currency="GBP"}`:             3,
@@ -55,7 +56,8 @@ func TestLeadMetrics(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
-	if got := time.Since(time.Unix(int64(metric(t, n, "pingpost_lead_stored_timestamp_seconds")), 0)); got < 0 || got > time.Minute {
+	last := time.Unix(int64(metric(t, n, "pingpost_lead_stored_timestamp_seconds")), 0)
+	if got := time.Since(last); got < 0 || got > time.Minute {
 		t.Errorf("the last lead was stored %s ago", got)
 	}
 }
@@ -105,7 +107,8 @@ func TestFailingCheckHasReason(t *testing.T) {
 	n := node.Start(t)
 	execRoot(t, n, `INSERT INTO schema_migrations (version_id, is_applied) VALUES (99998, true)`)
 	testkit.Eventually(t, node.Patience, "the metric has the reason", func() bool {
-		return strings.Contains(n.Get(t, n.Ops+"/metrics"), `pingpost_check_failing{check="schema",reason="the schema has version 99998`)
+		return strings.Contains(n.Get(t, n.Ops+"/metrics"),
+			`pingpost_check_failing{check="schema",reason="the schema has version 99998`)
 	})
 	if strings.Contains(n.Get(t, n.Ops+"/metrics"), `pingpost_check_failing{check="schema",reason=""}`) {
 		t.Error("the check has two reasons")

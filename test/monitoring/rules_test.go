@@ -20,8 +20,8 @@ const (
 	runbooks  = "../../docs/runbooks"
 )
 
-// series contains the values of series in promtool's notation, by their names and labels. For example, 0+60x9 is ten values
-// that begin with 0 and grow by 60. The time also begins with 0.
+// series contains the values of series in promtool's notation, by their names and labels. For example, 0+60x9 is ten
+// values that begin with 0 and grow by 60. The time also begins with 0.
 type series map[string]string
 
 // minutes is the length of the tests. The last value of a series is evaluated.
@@ -33,38 +33,41 @@ func constant(value int) string { return fmt.Sprintf("%d+0x%d", value, minutes) 
 // growing returns values that grow every minute.
 func growing(step int) string { return fmt.Sprintf("0+%dx%d", step, minutes) }
 
+// of returns the name of a series of a node. The labels are in addition to those that Prometheus sets.
+func of(instance, name, labels string) string {
+	return strings.TrimSuffix(fmt.Sprintf(`%s{job="pingpost",instance="%s",%s`, name, instance, labels), ",") + "}"
+}
+
 // node returns the series of a healthy node with a partner API and a console.
 func node(instance string) series {
-	at := func(name, labels string) string {
-		return fmt.Sprintf(`%s{job="pingpost",instance="%s"%s}`, name, instance, labels)
-	}
+	at := func(name, labels string) string { return of(instance, name, labels) }
 	s := series{
 		at("up", ""): constant(1),
-		at("pingpost_build_info", `,version="v0.1.0",revision="a",schema="17"`):             constant(1),
-		at("pingpost_requests_total", `,route="ping",status="200",outcome="priced"`):        growing(6000),
-		at("pingpost_requests_total", `,route="ping",status="500",outcome="error"`):         constant(0),
-		at("pingpost_requests_total", `,route="post",status="200",outcome="delivered"`):     growing(600),
-		at("pingpost_requests_total", `,route="post",status="503",outcome="unavailable"`):   constant(0),
-		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="0.005"`):          growing(6000),
-		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="0.1"`):            growing(6000),
-		at("pingpost_request_duration_seconds_bucket", `,route="ping",le="+Inf"`):           growing(6000),
-		at("pingpost_request_duration_seconds_bucket", `,route="post",le="0.1"`):            growing(600),
-		at("pingpost_request_duration_seconds_bucket", `,route="post",le="2.5"`):            growing(600),
-		at("pingpost_request_duration_seconds_bucket", `,route="post",le="+Inf"`):           growing(600),
-		at("pingpost_console_requests_total", `,area="leads",status="200",outcome="ok"`):    growing(60),
-		at("pingpost_console_requests_total", `,area="leads",status="500",outcome="error"`): constant(0),
-		at("pingpost_leads_stored_total", `,currency="GBP"`):                                growing(500),
-		at("pingpost_pings_dropped_total", `,reason="queue_full"`):                          constant(0),
-		at("pingpost_partitions_end_timestamp_seconds", `,table="leads"`):                   constant(1_000_000),
-		at("pingpost_jobs", `,kind="export",state="failed"`):                                constant(3),
-		at("pingpost_jobs_oldest_seconds", `,kind="export"`):                                constant(0),
-		at("pingpost_vault_calls_total", `,operation="wrap",result="ok"`):                   growing(60),
-		at("pingpost_vault_calls_total", `,operation="wrap",result="unavailable"`):          constant(0),
-		at("pingpost_posts_waiting", `,signed="true"`):                                      constant(0),
+		at("pingpost_build_info", `version="v0.1.0",revision="a",schema="17"`):             constant(1),
+		at("pingpost_requests_total", `route="ping",status="200",outcome="priced"`):        growing(6000),
+		at("pingpost_requests_total", `route="ping",status="500",outcome="error"`):         constant(0),
+		at("pingpost_requests_total", `route="post",status="200",outcome="delivered"`):     growing(600),
+		at("pingpost_requests_total", `route="post",status="503",outcome="unavailable"`):   constant(0),
+		at("pingpost_request_duration_seconds_bucket", `route="ping",le="0.005"`):          growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `route="ping",le="0.1"`):            growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `route="ping",le="+Inf"`):           growing(6000),
+		at("pingpost_request_duration_seconds_bucket", `route="post",le="0.1"`):            growing(600),
+		at("pingpost_request_duration_seconds_bucket", `route="post",le="2.5"`):            growing(600),
+		at("pingpost_request_duration_seconds_bucket", `route="post",le="+Inf"`):           growing(600),
+		at("pingpost_console_requests_total", `area="leads",status="200",outcome="ok"`):    growing(60),
+		at("pingpost_console_requests_total", `area="leads",status="500",outcome="error"`): constant(0),
+		at("pingpost_leads_stored_total", `currency="GBP"`):                                growing(500),
+		at("pingpost_pings_dropped_total", `reason="queue_full"`):                          constant(0),
+		at("pingpost_partitions_end_timestamp_seconds", `table="leads"`):                   constant(1_000_000),
+		at("pingpost_jobs", `kind="export",state="failed"`):                                constant(3),
+		at("pingpost_jobs_oldest_seconds", `kind="export"`):                                constant(0),
+		at("pingpost_vault_calls_total", `operation="wrap",result="ok"`):                   growing(60),
+		at("pingpost_vault_calls_total", `operation="wrap",result="unavailable"`):          constant(0),
+		at("pingpost_posts_waiting", `signed="true"`):                                      constant(0),
 	}
 	for _, check := range []string{"clock", "database", "storing"} {
-		s[at("pingpost_ready", fmt.Sprintf(`,check="%s"`, check))] = constant(1)
-		s[at("pingpost_check_failing", fmt.Sprintf(`,check="%s",reason=""`, check))] = constant(0)
+		s[at("pingpost_ready", fmt.Sprintf(`check="%s"`, check))] = constant(1)
+		s[at("pingpost_check_failing", fmt.Sprintf(`check="%s",reason=""`, check))] = constant(0)
 	}
 	for name, value := range map[string]int{
 		"pingpost_clock_skew_seconds": 0, "pingpost_listen_connected": 1, "pingpost_snapshot_write_failures_total": 0,
@@ -89,53 +92,53 @@ func node(instance string) series {
 var faults = map[string]series{
 	"": {},
 	"PingpostNoNodeReady": {
-		`pingpost_ready{job="pingpost",instance="a",check="storing"}`: "1+0x210 0+0x9",
-		`pingpost_ready{job="pingpost",instance="b",check="storing"}`: "1+0x210 0+0x9",
+		of("a", "pingpost_ready", `check="storing"`): "1+0x210 0+0x9",
+		of("b", "pingpost_ready", `check="storing"`): "1+0x210 0+0x9",
 	},
-	"PingpostPostsFailing":        {`pingpost_requests_total{job="pingpost",instance="a",route="post",status="503",outcome="unavailable"}`: growing(30)},
-	"PingpostPingsFailing":        {`pingpost_requests_total{job="pingpost",instance="a",route="ping",status="500",outcome="error"}`: growing(300)},
-	"PingpostPostsSlow":           {`pingpost_request_duration_seconds_bucket{job="pingpost",instance="a",route="post",le="0.1"}`: growing(500)},
-	"PingpostPingsSlow":           {`pingpost_request_duration_seconds_bucket{job="pingpost",instance="a",route="ping",le="0.005"}`: growing(5000)},
-	"PingpostPostsWaiting":        {`pingpost_posts_waiting{job="pingpost",instance="a",signed="true"}`: constant(1)},
-	"PingpostConsoleFailing":      {`pingpost_console_requests_total{job="pingpost",instance="a",area="leads",status="500",outcome="error"}`: growing(10)},
-	"PingpostForwardedForIgnored": {`pingpost_forwarded_for_ignored_total{job="pingpost",instance="a"}`: growing(1)},
-	"PingpostNodeDown":            {`up{job="pingpost",instance="a"}`: "1+0x210 0+0x9"},
+	"PingpostPostsFailing":        {of("a", "pingpost_requests_total", `route="post",status="503",outcome="unavailable"`): growing(30)},
+	"PingpostPingsFailing":        {of("a", "pingpost_requests_total", `route="ping",status="500",outcome="error"`): growing(300)},
+	"PingpostPostsSlow":           {of("a", "pingpost_request_duration_seconds_bucket", `route="post",le="0.1"`): growing(500)},
+	"PingpostPingsSlow":           {of("a", "pingpost_request_duration_seconds_bucket", `route="ping",le="0.005"`): growing(5000)},
+	"PingpostPostsWaiting":        {of("a", "pingpost_posts_waiting", `signed="true"`): constant(1)},
+	"PingpostConsoleFailing":      {of("a", "pingpost_console_requests_total", `area="leads",status="500",outcome="error"`): growing(10)},
+	"PingpostForwardedForIgnored": {of("a", "pingpost_forwarded_for_ignored_total", ""): growing(1)},
+	"PingpostNodeDown":            {of("a", "up", ""): "1+0x210 0+0x9"},
 	"PingpostNodeNotReady": {
-		`pingpost_check_failing{job="pingpost",instance="a",check="clock",reason=""}`:     "0+0x210 stale",
-		`pingpost_check_failing{job="pingpost",instance="a",check="clock",reason="late"}`: "_x210 1+0x9",
+		of("a", "pingpost_check_failing", `check="clock",reason=""`):     "0+0x210 stale",
+		of("a", "pingpost_check_failing", `check="clock",reason="late"`): "_x210 1+0x9",
 	},
-	"PingpostVersionsDiffer":     {`pingpost_build_info{job="pingpost",instance="c",version="v0.2.0",revision="b",schema="17"}`: constant(1)},
-	"PingpostClockSkew":          {`pingpost_clock_skew_seconds{job="pingpost",instance="a"}`: constant(-2)},
-	"PingpostListenDisconnected": {`pingpost_listen_connected{job="pingpost",instance="a"}`: constant(0)},
-	"PingpostSnapshotOld":        {`pingpost_snapshot_timestamp_seconds{job="pingpost",instance="a"}`: constant(60)},
-	"PingpostLogLinesLost":       {`pingpost_traffic_dropped_total{job="pingpost",instance="a"}`: growing(1)},
-	"PingpostLeadsIncomplete":    {`pingpost_leads_incomplete_total{job="pingpost",instance="a"}`: "0+0x210 1+0x9"},
-	"PingpostLedgerTotalsDiffer": {`pingpost_ledger_totals_differences{job="pingpost",instance="a"}`: constant(1)},
-	"PingpostAuditLogChanged":    {`pingpost_audit_intact{job="pingpost",instance="a"}`: constant(0)},
+	"PingpostVersionsDiffer":     {of("c", "pingpost_build_info", `version="v0.2.0",revision="b",schema="17"`): constant(1)},
+	"PingpostClockSkew":          {of("a", "pingpost_clock_skew_seconds", ""): constant(-2)},
+	"PingpostListenDisconnected": {of("a", "pingpost_listen_connected", ""): constant(0)},
+	"PingpostSnapshotOld":        {of("a", "pingpost_snapshot_timestamp_seconds", ""): constant(60)},
+	"PingpostLogLinesLost":       {of("a", "pingpost_traffic_dropped_total", ""): growing(1)},
+	"PingpostLeadsIncomplete":    {of("a", "pingpost_leads_incomplete_total", ""): "0+0x210 1+0x9"},
+	"PingpostLedgerTotalsDiffer": {of("a", "pingpost_ledger_totals_differences", ""): constant(1)},
+	"PingpostAuditLogChanged":    {of("a", "pingpost_audit_intact", ""): constant(0)},
 	"PingpostAuditLogNotVerified": {
-		`pingpost_audit_verified_timestamp_seconds{job="pingpost",instance="a"}`: constant(60),
-		`pingpost_audit_verified_timestamp_seconds{job="pingpost",instance="b"}`: constant(60),
+		of("a", "pingpost_audit_verified_timestamp_seconds", ""): constant(60),
+		of("b", "pingpost_audit_verified_timestamp_seconds", ""): constant(60),
 	},
-	"PingpostReplacedPrimary":        {`pingpost_replaced_primaries{job="pingpost",instance="a"}`: constant(1)},
-	"PingpostPartitionsEnd":          {`pingpost_partitions_end_timestamp_seconds{job="pingpost",instance="a",table="leads"}`: constant(200_000)},
-	"PingpostPingsNotRecorded":       {`pingpost_pings_dropped_total{job="pingpost",instance="a",reason="queue_full"}`: growing(1)},
-	"PingpostCapsOld":                {`pingpost_caps_age_seconds{job="pingpost",instance="a"}`: constant(31)},
-	"PingpostDirectoryUnreadable":    {`pingpost_directory_unreadable{job="pingpost",instance="a"}`: constant(1)},
-	"PingpostJobFailed":              {`pingpost_jobs{job="pingpost",instance="a",kind="export",state="failed"}`: "3+0x210 4+0x9"},
-	"PingpostJobStuck":               {`pingpost_jobs_oldest_seconds{job="pingpost",instance="a",kind="export"}`: constant(3700)},
-	"PingpostErasureJournalUnusable": {`pingpost_erasure_journal_checked_timestamp_seconds{job="pingpost",instance="a"}`: constant(60)},
-	"PingpostErasuresPending":        {`pingpost_erasures_pending{job="pingpost",instance="a"}`: constant(1)},
-	"PingpostLeadKeysMissing":        {`pingpost_lead_keys_missing{job="pingpost",instance="a"}`: constant(1)},
-	"PingpostVaultFailing":           {`pingpost_vault_calls_total{job="pingpost",instance="a",operation="wrap",result="unavailable"}`: growing(1)},
-	"PingpostDataKeysShort":          {`pingpost_data_keys_waited_total{job="pingpost",instance="a"}`: growing(10)},
+	"PingpostReplacedPrimary":        {of("a", "pingpost_replaced_primaries", ""): constant(1)},
+	"PingpostPartitionsEnd":          {of("a", "pingpost_partitions_end_timestamp_seconds", `table="leads"`): constant(200_000)},
+	"PingpostPingsNotRecorded":       {of("a", "pingpost_pings_dropped_total", `reason="queue_full"`): growing(1)},
+	"PingpostCapsOld":                {of("a", "pingpost_caps_age_seconds", ""): constant(31)},
+	"PingpostDirectoryUnreadable":    {of("a", "pingpost_directory_unreadable", ""): constant(1)},
+	"PingpostJobFailed":              {of("a", "pingpost_jobs", `kind="export",state="failed"`): "3+0x210 4+0x9"},
+	"PingpostJobStuck":               {of("a", "pingpost_jobs_oldest_seconds", `kind="export"`): constant(3700)},
+	"PingpostErasureJournalUnusable": {of("a", "pingpost_erasure_journal_checked_timestamp_seconds", ""): constant(60)},
+	"PingpostErasuresPending":        {of("a", "pingpost_erasures_pending", ""): constant(1)},
+	"PingpostLeadKeysMissing":        {of("a", "pingpost_lead_keys_missing", ""): constant(1)},
+	"PingpostVaultFailing":           {of("a", "pingpost_vault_calls_total", `operation="wrap",result="unavailable"`): growing(1)},
+	"PingpostDataKeysShort":          {of("a", "pingpost_data_keys_waited_total", ""): growing(10)},
 }
 
 // longFaults need series that are longer than a day. They have 3,000 values, one every 4 minutes.
 var longFaults = map[string]series{
-	"PingpostNoLeads": {`pingpost_leads_stored_total{job="pingpost",instance="a",currency="GBP"}`: "0+10x2900 29000+0x99"},
+	"PingpostNoLeads": {of("a", "pingpost_leads_stored_total", `currency="GBP"`): "0+10x2900 29000+0x99"},
 	"PingpostRetentionLate": {
-		`pingpost_retention_due_leads{job="pingpost",instance="a"}`:             "5+0x3000",
-		`pingpost_retention_run_timestamp_seconds{job="pingpost",instance="a"}`: "600+0x3000",
+		of("a", "pingpost_retention_due_leads", ""):             "5+0x3000",
+		of("a", "pingpost_retention_run_timestamp_seconds", ""): "600+0x3000",
 	},
 }
 
@@ -179,7 +182,9 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": interval, "tests": groups})
+		text, err := yaml.Marshal(map[string]any{
+			"rule_files": []string{rules}, "evaluation_interval": interval, "tests": groups,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +199,7 @@ func TestRules(t *testing.T) {
 	healthy := node("a")
 	maps.Copy(healthy, node("b"))
 	check("1m", fmt.Sprint(minutes, "m"), faults, healthy)
-	check("4m", "12000m", longFaults, series{`pingpost_ready{job="pingpost",instance="a",check="storing"}`: "1+0x3000"})
+	check("4m", "12000m", longFaults, series{of("a", "pingpost_ready", `check="storing"`): "1+0x3000"})
 }
 
 // TestAlertsAreDocumented checks that each alert is tested, has a severity and a runbook, and uses only metrics that a
@@ -242,7 +247,8 @@ func TestAlertsAreDocumented(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/runbooks/"+r.Alert+".md") || r.Annotations["summary"] == "" {
+			url := r.Annotations["runbook_url"]
+			if !strings.HasSuffix(url, "/docs/runbooks/"+r.Alert+".md") || r.Annotations["summary"] == "" {
 				t.Errorf("%s: got the annotations %q", r.Alert, r.Annotations)
 			}
 			var headings []string

@@ -30,7 +30,8 @@ func TestPackages(t *testing.T) {
 // TestOtherSystems compiles the program for the other systems of a release.
 func TestOtherSystems(t *testing.T) {
 	for _, system := range []string{"darwin", "windows"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags=nomsgpack", "-o", os.DevNull, "./cmd/pingpost")
+		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags=nomsgpack", "-o", os.DevNull,
+			"./cmd/pingpost")
 		build.Dir = root
 		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH=amd64")
 		if out, err := build.CombinedOutput(); err != nil {
@@ -103,7 +104,8 @@ func machine(t *testing.T, files map[string]string) {
 		exec systemd-nspawn --quiet --directory="$1/root" --boot --register=no --keep-unit --link-journal=no --console=pipe \
 			--bind="$2:/packages" --bind-ro="$2/package-test.service:/run/systemd/system/package-test.service" \
 			-- systemd.unit=package-test.service`
-	console, err := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", start, "sh", t.TempDir(), shared).CombinedOutput()
+	boot := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", start, "sh", t.TempDir(), shared)
+	console, err := boot.CombinedOutput()
 	if err != nil {
 		output, _ := os.ReadFile(filepath.Join(shared, "output"))
 		t.Fatalf("%v\n%s\nmachine.sh:\n%s", err, console, output)

@@ -76,7 +76,8 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 		return nil, errors.New("this program starts Postgres without calling devpg.RunIfChild first in main (in a test: in TestMain)")
 	}
 	if runtime.GOOS == "windows" {
-		return nil, errors.New("the private Postgres of `pingpost dev` runs only on Linux and macOS: use the Windows Subsystem for Linux, or your own Postgres with `pingpost serve`")
+		return nil, errors.New("the private Postgres of `pingpost dev` runs only on Linux and macOS: use the Windows " +
+			"Subsystem for Linux, or your own Postgres with `pingpost serve`")
 	}
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = time.Minute

@@ -43,8 +43,8 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	return l.verify(ctx, v, noted)
 }
 
-// Continue verifies the events after those of an intact verdict, and adds them to it. It also checks that the last event
-// of the verdict still exists. If it fails, the returned verdict contains the events that it has verified.
+// Continue verifies the events after those of an intact verdict, and adds them to it. It also checks that the last
+// event of the verdict still exists. If it fails, the returned verdict contains the events that it has verified.
 func (l *Log) Continue(ctx context.Context, v Verdict) (Verdict, error) {
 	if v.Last > 0 {
 		var last []models.AuditEvent
@@ -68,7 +68,8 @@ func (l *Log) verify(ctx context.Context, v Verdict, noted []byte) (Verdict, err
 	}
 	for {
 		var batch []models.AuditEvent
-		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", v.Last).Order("id").Limit(readBatch).Find(&batch).Error; err != nil {
+		err := l.db.Gorm.WithContext(ctx).Where("id > ?", v.Last).Order("id").Limit(readBatch).Find(&batch).Error
+		if err != nil {
 			return v, postgres.Translate(err)
 		}
 		for i := range batch {

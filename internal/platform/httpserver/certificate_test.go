@@ -79,7 +79,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		return bytes.Equal(served(), first) && strings.Contains(log.String(), "using the previous one")
 	})
 	write("key", secondKey)
-	testkit.Eventually(t, time.Minute, "the second certificate is served", func() bool { return !bytes.Equal(served(), first) })
+	testkit.Eventually(t, time.Minute, "the second certificate is served",
+		func() bool { return !bytes.Equal(served(), first) })
 	if err := os.Remove(files["key"]); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		all.Go(func() { served() })
 	}
 	all.Wait()
-	if _, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: ca.Roots(t), MaxVersion: tls.VersionTLS11}); err == nil {
+	old := &tls.Config{RootCAs: ca.Roots(t), MaxVersion: tls.VersionTLS11}
+	if _, err := tls.Dial("tcp", listener.Addr().String(), old); err == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
 }
