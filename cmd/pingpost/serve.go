@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -51,7 +53,8 @@ func serveCommand(unhook func()) *cobra.Command {
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := config.Load(source(*file, config.Serve))
+		read := func() (*config.Config, error) { return config.Load(source(*file, config.Serve)) }
+		cfg, err := read()
 		if err != nil {
 			return logProblems(app.NewLogger(config.Defaults(config.Serve).Log, os.Stdout), err)
 		}
@@ -67,6 +70,8 @@ func serveCommand(unhook func()) *cobra.Command {
 			Revision:    versionOf(buildInfo()).Revision,
 			Clock:       clock.System{},
 			Log:         os.Stdout,
+			ReadConfig:  read,
+			Hangup:      hangups(),
 		})
 		if err != nil {
 			return logFatal(log, "start failed", err)
@@ -77,6 +82,14 @@ func serveCommand(unhook func()) *cobra.Command {
 		}
 		return nil
 	}
+	return c
+}
+
+// hangups returns a channel for SIGHUP, which stops other commands.
+func hangups() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Reset(syscall.SIGHUP)
+	signal.Notify(c, syscall.SIGHUP)
 	return c
 }
 

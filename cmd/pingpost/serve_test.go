@@ -51,6 +51,7 @@ func serving(t *testing.T, p *platform) {
 	t.Run("empty database", func(t *testing.T) { emptyDatabase(t, p) })
 	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
 	t.Run("doctor", func(t *testing.T) { doctorCommands(t, p) })
+	t.Run("changed secrets", func(t *testing.T) { secretsAreReadAgain(t, p) })
 }
 
 // serve starts a node and returns its API and operations URLs, which it reads from the log.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -54,7 +56,10 @@ type Options struct {
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open the configured addresses
-	SinglePosts bool       // store each post in its own database transaction; for benchmarks
+	// ReadConfig reads the configuration again, for its secrets. If it is nil, the secrets are never replaced.
+	ReadConfig  func() (*config.Config, error)
+	Hangup      <-chan os.Signal // tells the node to read the secrets again
+	SinglePosts bool             // store each post in its own database transaction; for benchmarks
 }
 
 // App is a running node.
@@ -65,12 +70,15 @@ type App struct {
 	log     *slog.Logger
 	lines   *lineBuffer
 
-	db        *postgres.DB
-	keys      *Keys
-	directory *snapshot.Holder[partners.Directory]
-	card      *snapshot.Holder[ratecard.CompiledVersion]
-	prices    *ratecard.Service
-	access    *snapshot.Holder[authz.Access]
+	secrets      *secrets // nil if secrets are never replaced
+	db           *postgres.DB
+	platformKeys *keyring.Keys
+	keys         *Keys
+	journal      journal.Store // nil if there is no erasure journal
+	directory    *snapshot.Holder[partners.Directory]
+	card         *snapshot.Holder[ratecard.CompiledVersion]
+	prices       *ratecard.Service
+	access       *snapshot.Holder[authz.Access]
 	// ensureEvidenceKey creates the first key that signs evidence packs.
 	ensureEvidenceKey func(context.Context) error
 	// evidenceKeys are the public keys that verify evidence packs.
@@ -115,6 +123,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{
 		cfg: o.Config, version: o.Version, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 5),
 	}
+	a.secrets = newSecrets(o)
 	a.wrappingKeys.last.Store(&wrappingKeysState{own: stateUnknown})
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
 	if o.Listeners == nil {
@@ -150,6 +159,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	a.platformKeys = keys
 	quotes, err := quote.NewSealer(keys.QuoteKeys())
 	if err != nil {
 		return err
@@ -371,7 +381,7 @@ func (a *App) run(ctx context.Context) {
 			a.background.Go(func() { work(ctx) })
 		}
 	}
-	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
+	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, a.followSecrets, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run,
 				a.rollup.Run, a.followPlatform, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)

@@ -194,9 +194,8 @@ func firstFingerprint(ctx context.Context, cfg *config.Config) (string, error) {
 	return "", nil
 }
 
-func (a *App) newPrivacy(platform *keyring.Keys) error {
-	j, err := OpenJournal(a.cfg.Privacy)
-	if err != nil {
+func (a *App) newPrivacy(platform *keyring.Keys) (err error) {
+	if a.journal, err = OpenJournal(a.cfg.Privacy); err != nil {
 		return err
 	}
 	texts, err := letters.Load(a.cfg.Privacy.Letters)
@@ -204,6 +203,6 @@ func (a *App) newPrivacy(platform *keyring.Keys) error {
 		return fmt.Errorf("privacy.letters: %w", err)
 	}
 	a.erasures = newErasures(a.registry)
-	a.privacy = NewPrivacy(a.cfg, a.db, a.queue, a.keys.Readers, platform, j, texts, a.clock)
+	a.privacy = NewPrivacy(a.cfg, a.db, a.queue, a.keys.Readers, platform, a.journal, texts, a.clock)
 	return nil
 }

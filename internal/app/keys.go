@@ -25,6 +25,8 @@ type Keys struct {
 	// permission to decrypt.
 	Readers *envelope.Wrappers
 	Vault   *transit.Wrapper // nil if Vault is not configured
+	local   *envelope.Local  // nil if no local key is configured
+	reading *transit.Wrapper // the second login to Vault; nil if there is none
 	readers []envelope.KeyWrapper
 	pool    *envelope.Pool // nil unless Vault wraps the data keys of new leads
 }
@@ -43,23 +45,19 @@ func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*K
 // that need few data keys.
 func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
-	var local *envelope.Local
 	var decrypting []envelope.KeyWrapper
 	if keks := cfg.Keys.LocalKEKs(); len(keks) > 0 {
 		var err error
-		if local, err = envelope.NewLocal(keks...); err != nil {
+		if k.local, err = envelope.NewLocal(keks...); err != nil {
 			return nil, err
 		}
-		k.readers, decrypting = append(k.readers, local), append(decrypting, local)
+		k.readers, decrypting = append(k.readers, k.local), append(decrypting, k.local)
 	}
 	if v := cfg.Vault; v.Address != "" {
 		o := transit.Options{
 			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key,
 			Timeout: v.Timeout, Attempts: attempts, Clock: c,
-			Login: transit.Login{
-				Method: string(v.Auth), Mount: v.LoginMount(), RoleID: v.RoleID, SecretID: v.SecretID.Reveal(),
-				Role: v.Role, JWTFile: v.JWTFile, Token: v.Token.Reveal(),
-			},
+			Login: login(v),
 		}
 		var err error
 		if k.Vault, err = transit.New(o); err != nil {
@@ -67,24 +65,48 @@ func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Cl
 		}
 		k.readers = append(k.readers, k.Vault)
 		if v.Reads() {
-			o.Login.RoleID, o.Login.SecretID, o.Login.Role, o.Login.Token = v.ReadRoleID, v.ReadSecretID.Reveal(), v.ReadRole, v.ReadToken.Reveal()
-			reader, err := transit.New(o)
-			if err != nil {
+			o.Login = readingLogin(v)
+			if k.reading, err = transit.New(o); err != nil {
 				return nil, err
 			}
-			decrypting = append(decrypting, reader)
+			decrypting = append(decrypting, k.reading)
 		}
 	}
 	k.Readers = envelope.NewWrappers(nil, decrypting...)
 	switch cfg.Wrapper() {
 	case config.WrapperLocal:
-		k.Wrappers = envelope.NewWrappers(local, k.readers...)
+		k.Wrappers = envelope.NewWrappers(k.local, k.readers...)
 	case config.WrapperVault:
 		k.Wrappers = envelope.NewWrappers(k.Vault, k.readers...)
 	default:
 		k.Wrappers = envelope.NewWrappers(nil, k.readers...)
 	}
 	return k, nil
+}
+
+// login returns the node's login to Vault, which wraps data keys.
+func login(v config.Vault) transit.Login {
+	return transit.Login{
+		Method: string(v.Auth), Mount: v.LoginMount(), RoleID: v.RoleID, SecretID: v.SecretID.Reveal(),
+		Role: v.Role, JWTFile: v.JWTFile, Token: v.Token.Reveal(),
+	}
+}
+
+// readingLogin returns the second login to Vault, which has permission to decrypt.
+func readingLogin(v config.Vault) transit.Login {
+	l := login(v)
+	l.RoleID, l.SecretID, l.Role, l.Token = v.ReadRoleID, v.ReadSecretID.Reveal(), v.ReadRole, v.ReadToken.Reveal()
+	return l
+}
+
+// replaceLogins uses other credentials for Vault from now on.
+func (k *Keys) replaceLogins(v config.Vault) {
+	if k.Vault != nil {
+		k.Vault.SetLogin(login(v))
+	}
+	if k.reading != nil {
+		k.reading.SetLogin(readingLogin(v))
+	}
 }
 
 // Run fills the pool of data keys, if there is one, until ctx ends.

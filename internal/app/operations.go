@@ -108,7 +108,7 @@ func (a *App) pingChecks() map[string]string {
 // checks is like pingChecks, but also runs the checks for posts.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
-	states["platform_keys"] = a.platformKeys()
+	states["platform_keys"] = a.platformKeysState()
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(),
 		stateOK, stateOK
 	states["partitions"] = *a.readiness.partitions.Load()
@@ -149,9 +149,9 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	return states
 }
 
-// platformKeys returns "ok", or a message that lists the signing secrets whose platform key is not
+// platformKeysState returns "ok", or a message that lists the signing secrets whose platform key is not
 // configured. A damaged secret affects only its partner, so it is a warning (decision 73).
-func (a *App) platformKeys() string {
+func (a *App) platformKeysState() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
 		return stateUnknown

@@ -46,8 +46,7 @@ func (a *App) load(ctx context.Context) error {
 	// A node that is already running continues without the secrets that it cannot decrypt. A node
 	// that is starting exits instead, because the likely cause is a wrong setting.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
-		return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
-			firstFew(unread))
+		return unreadableSecrets(unread)
 	}
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
@@ -59,6 +58,11 @@ func (a *App) load(ctx context.Context) error {
 	a.checkPartitions(ctx)
 	a.loaded.Store(true)
 	return nil
+}
+
+func unreadableSecrets(unread []string) error {
+	return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
+		firstFew(unread))
 }
 
 // inspect returns an error if the node cannot use the database, or if its database role has more rights

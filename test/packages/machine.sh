@@ -68,6 +68,12 @@ kill -KILL "$crashed"
 ready
 [ "$(property MainPID)" != "$crashed" ]
 
+# The secrets are read again.
+node=$(property MainPID)
+systemctl reload pingpost
+read -r < <(timeout 30 journalctl --unit pingpost --follow --lines all --output cat | grep --max-count 1 'secrets read again')
+[ "$(property MainPID)" = "$node" ]
+
 # A stop that takes longer than the unit's own limit, as the settings say.
 mkdir -p /etc/systemd/system/pingpost.service.d
 printf '[Service]\nTimeoutStopSec=1\n' >/etc/systemd/system/pingpost.service.d/limit.conf

@@ -8,6 +8,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -179,6 +180,24 @@ func (c *Config) Wrapper() Wrapper {
 		return WrapperVault
 	}
 	return ""
+}
+
+// SecretFiles returns the names of the files that contain secrets.
+func (c *Config) SecretFiles() []string {
+	return slices.Sorted(maps.Values(c.secretFiles))
+}
+
+// ChangedSettings returns the paths of the settings, except secrets, that have different values in two configurations.
+func ChangedSettings(a, b *Config) (paths []string) {
+	others := b.parts()
+	for i, p := range a.parts() {
+		for j, f := range p.fields() {
+			if !f.secret && f.show() != others[i].fields()[j].show() {
+				paths = append(paths, p.path(f))
+			}
+		}
+	}
+	return paths
 }
 
 // Redacted returns the configuration as YAML, with secrets shown as "[redacted]" and durations with a

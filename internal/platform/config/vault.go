@@ -48,8 +48,8 @@ type Vault struct {
 	// docs/how-to/prepare-vault.md).
 	RoleID string
 
-	// The SecretID for the AppRole login. The node reads it when it starts and uses it for each login,
-	// so its number of uses must not be limited.
+	// The SecretID for the AppRole login. The node uses it for each login, so its number of uses must not
+	// be limited.
 	SecretID Secret
 
 	// The role for the Kubernetes login. In Vault, the role lists the service accounts that may use

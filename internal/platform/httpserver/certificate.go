@@ -2,13 +2,12 @@ package httpserver
 
 import (
 	"crypto/tls"
-	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/filewatch"
 )
 
 // certificateEvery is how often a Certificate checks whether its files have changed.
@@ -20,14 +19,17 @@ type Certificate struct {
 	log               *slog.Logger
 
 	mu      sync.Mutex
-	checked time.Time      // when the files were last checked
-	read    [2]fs.FileInfo // the files that were last read
+	checked time.Time // when the files were last checked
+	files   *filewatch.Files
 	current *tls.Certificate
 }
 
 // ReadCertificate reads a certificate chain and its private key from PEM files.
 func ReadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
-	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log, checked: clock.System{}.Now()}
+	c := &Certificate{
+		certFile: certFile, keyFile: keyFile, log: log, checked: clock.System{}.Now(),
+		files: filewatch.New(certFile, keyFile),
+	}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func (c *Certificate) get() *tls.Certificate {
 		return c.current
 	}
 	c.checked = now
-	if sameFile(c.read[0], stat(c.certFile)) && sameFile(c.read[1], stat(c.keyFile)) {
+	if !c.files.Changed() {
 		return c.current
 	}
 	if err := c.load(); err != nil {
@@ -64,28 +66,9 @@ func (c *Certificate) get() *tls.Certificate {
 }
 
 func (c *Certificate) load() error {
-	c.read = [2]fs.FileInfo{stat(c.certFile), stat(c.keyFile)} // before they are read, so that a later change is noticed
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err == nil {
 		c.current = &pair
 	}
 	return err
-}
-
-// stat returns information about a file, or nil if it does not exist.
-func stat(file string) fs.FileInfo {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil
-	}
-	return info
-}
-
-// sameFile reports whether a file was neither changed nor replaced. The time of a change alone does not show this,
-// because it may have a resolution of some milliseconds.
-func sameFile(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }

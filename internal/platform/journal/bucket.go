@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -44,6 +45,7 @@ func ParseBucket(location string) (bucket, prefix string, ok bool) {
 // bucket is a journal in an S3-compatible bucket, with an object for each entry.
 type bucket struct {
 	client       minio.Core
+	keys         bucketKeys
 	name, prefix string
 }
 
@@ -58,8 +60,9 @@ func openBucket(o Options) (Store, error) {
 		return nil,
 			errors.New("the endpoint of the erasure journal's bucket is not an origin, such as https://s3.example.com")
 	}
+	b.keys.set(o.AccessKey, o.SecretKey)
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds: credentials.NewStaticV4(o.AccessKey, o.SecretKey, ""), Secure: endpoint.Scheme == "https", Region: o.Region, MaxRetries: bucketAttempts,
+		Creds: credentials.New(&b.keys), Secure: endpoint.Scheme == "https", Region: o.Region, MaxRetries: bucketAttempts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint of the erasure journal's bucket is not valid: %w", err)
@@ -67,6 +70,33 @@ func openBucket(o Options) (Store, error) {
 	b.client = minio.Core{Client: client}
 	return b, nil
 }
+
+// SetCredentials replaces the keys with which the bucket of a journal is used. It does nothing for a folder.
+func SetCredentials(s Store, accessKey, secretKey string) {
+	if b, ok := s.(*bucket); ok {
+		b.keys.set(accessKey, secretKey)
+	}
+}
+
+// bucketKeys implements credentials.Provider with keys that can be replaced.
+type bucketKeys struct {
+	current atomic.Pointer[credentials.Static]
+}
+
+func (k *bucketKeys) set(accessKey, secretKey string) {
+	k.current.Store(&credentials.Static{Value: credentials.Value{
+		AccessKeyID: accessKey, SecretAccessKey: secretKey, SignerType: credentials.SignatureV4,
+	}})
+}
+
+func (k *bucketKeys) Retrieve() (credentials.Value, error) { return k.current.Load().Retrieve() }
+
+func (k *bucketKeys) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+	return k.current.Load().RetrieveWithCredContext(c)
+}
+
+// IsExpired returns true, so that the keys are read for each request.
+func (k *bucketKeys) IsExpired() bool { return true }
 
 // Read implements Store. If the bucket is missing, Read does not return ErrNotFound.
 func (b *bucket) Read(ctx context.Context, sequence int64) ([]byte, error) {

@@ -77,6 +77,21 @@ func open(t *testing.T, o journal.Options) journal.Store {
 	return s
 }
 
+func TestSetCredentials(t *testing.T) {
+	t.Parallel()
+	b := testkit.NewBucket(t)
+	o := b.Options
+	o.SecretKey = "wrong"
+	s := open(t, o)
+	if _, err := s.Last(t.Context(), 0); err == nil {
+		t.Error("a wrong key is accepted")
+	}
+	journal.SetCredentials(s, o.AccessKey, b.Options.SecretKey)
+	if _, err := s.Last(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWriteAndRead(t *testing.T) {
 	t.Parallel()
 	inEveryPlace(t, func(t *testing.T, p place) {

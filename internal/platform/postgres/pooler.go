@@ -21,7 +21,7 @@ const poolerRounds = 4
 
 // poolerCheck rejects connections through a pooler that does not keep sessions.
 type poolerCheck struct {
-	hosts []pgconn.Config
+	hosts func() []pgconn.Config
 
 	mu     sync.Mutex
 	passed bool
@@ -74,7 +74,7 @@ func (c *poolerCheck) run(ctx context.Context, conn *pgconn.PgConn, backend stri
 
 // connectAgain opens another connection to the same address.
 func (c *poolerCheck) connectAgain(ctx context.Context, address string) (conn *pgconn.PgConn, err error) {
-	for _, host := range c.hosts {
+	for _, host := range c.hosts() {
 		cfg := host.Copy()
 		dial := cfg.DialFunc
 		cfg.DialFunc = func(ctx context.Context, network, to string) (net.Conn, error) {

@@ -43,6 +43,7 @@ type DB struct {
 	Gorm *gorm.DB
 	SQL  *sql.DB // used by GORM
 
+	options     Options
 	primaries   *primaries
 	downloads   chan struct{}
 	constraints Constraints
@@ -56,8 +57,8 @@ func (db *DB) WithConstraints(c Constraints) *DB {
 	return &own
 }
 
-// Open prepares the pool without connecting to the database.
-func Open(ctx context.Context, o Options) (*DB, error) {
+// parse returns the settings of the pool.
+func parse(o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		return nil, invalidURL(o.URL)
@@ -74,6 +75,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	// PgBouncer rejects connections that set statement_timeout when they start.
 	if o.StatementTimeout > 0 {
 		delete(params, "statement_timeout")
+	}
+	return cfg, nil
+}
+
+// Open prepares the pool without connecting to the database.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	cfg, err := parse(o)
+	if err != nil {
+		return nil, err
 	}
 	primaries := guard(cfg, o.Timelines, o.StatementTimeout)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
@@ -95,9 +105,21 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("preparing GORM: %w", redact(err))
 	}
 	return &DB{
-		Pool: pool, Gorm: g, SQL: conn, primaries: primaries,
+		Pool: pool, Gorm: g, SQL: conn, options: o, primaries: primaries,
 		downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload)),
 	}, nil
+}
+
+// ReplaceURL uses the user, the password and the TLS files of another URL for new connections. It returns an error if
+// the URL names other hosts or another database.
+func (db *DB) ReplaceURL(url string) error {
+	o := db.options
+	o.URL = url
+	cfg, err := parse(o)
+	if err != nil {
+		return err
+	}
+	return db.primaries.replaceHosts(hostsOf(cfg.ConnConfig.Config))
 }
 
 // Close closes all connections. It waits until connections that are in use are released.
@@ -150,7 +172,7 @@ func (db *DB) explainAcquire(err error) error {
 		return &Err{kind: "all connections of this node are in use", cause: err}
 	}
 	var hosts []string
-	for _, h := range db.primaries.hosts {
+	for _, h := range db.primaries.hosts() {
 		hosts = append(hosts, hostOf(err, &h)+": timed out")
 	}
 	return &Err{kind: "cannot connect to " + strings.Join(hosts, "; "), cause: err}
@@ -228,7 +250,8 @@ func OpenOwner(url string, timeout time.Duration) (*sql.DB, error) {
 		return nil, invalidURL(url)
 	}
 	cfg.ConnectTimeout = timeout
-	pooler := &poolerCheck{hosts: hostsOf(cfg.Config)}
+	hosts := hostsOf(cfg.Config)
+	pooler := &poolerCheck{hosts: func() []pgconn.Config { return hosts }}
 	validate := cfg.ValidateConnect
 	cfg.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if validate != nil {

@@ -43,8 +43,8 @@ var errReplaced = errors.New("replaced by a newer primary")
 // primaries keeps the pool connected to the newest primary. An old primary that comes back also accepts
 // writes, but these writes would be lost.
 type primaries struct {
-	hosts          []pgconn.Config // in the order of the URL
-	connectTimeout time.Duration   // 0 for none
+	current        atomic.Pointer[[]pgconn.Config] // see hosts
+	connectTimeout time.Duration                   // 0 for none
 	pool           atomic.Pointer[pgxpool.Pool]
 
 	surveying sync.Mutex // locked while surveyOnce runs
@@ -87,10 +87,9 @@ func (l *link) Close() error {
 // pooler that does not keep sessions. The parameter seen contains the timelines that were known before a restart. In
 // the same round trip, guard sets the connections' statement timeout, unless statementTimeout is 0.
 func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration) *primaries {
-	p := &primaries{
-		hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{},
-		slots: map[string]chan struct{}{},
-	}
+	p := &primaries{highest: map[int64]uint32{}, open: map[*link]Timeline{}, slots: map[string]chan struct{}{}}
+	hosts := hostsOf(cfg.ConnConfig.Config)
+	p.current.Store(&hosts)
 	for _, t := range seen {
 		p.highest[t.System] = max(p.highest[t.System], t.ID)
 	}
@@ -132,10 +131,10 @@ func guard(cfg *pgxpool.Config, seen []Timeline, statementTimeout time.Duration)
 		return p.admit(s.Timeline, linkOf(conn))
 	}
 	cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
-		if len(p.hosts) > 1 {
+		if len(p.hosts()) > 1 {
 			p.surveyOnce(ctx)
-			p.newestFirst(cfg)
 		}
+		p.useHosts(cfg)
 		cfg.DialFunc = p.dialer(dial)
 		return nil
 	}
@@ -211,15 +210,30 @@ func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	return hosts
 }
 
-// newestFirst puts the newest primary first in the list of hosts in cfg, so that connecting does not
-// wait for a host that is down or that would be rejected.
-func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
+// hosts returns the hosts in the order of the URL, each with the user and the password.
+func (p *primaries) hosts() []pgconn.Config { return *p.current.Load() }
+
+// replaceHosts uses another user, password or TLS setting for the same hosts.
+func (p *primaries) replaceHosts(hosts []pgconn.Config) error {
+	if !slices.EqualFunc(p.hosts(), hosts, func(a, b pgconn.Config) bool {
+		return a.Host == b.Host && a.Port == b.Port && a.Database == b.Database
+	}) {
+		return errors.New("database.url names other hosts or another database: restart the node to use it")
+	}
+	p.current.Store(&hosts)
+	return nil
+}
+
+// useHosts sets the user, the password and the hosts in cfg. It puts the newest primary first, so that connecting does
+// not wait for a host that is down or that would be rejected.
+func (p *primaries) useHosts(cfg *pgx.ConnConfig) {
 	p.mu.Lock()
 	newest := p.newest
 	p.mu.Unlock()
-	first := p.hosts[newest]
+	hosts := p.hosts()
+	first := hosts[newest]
 	entries := slices.Clone(first.Fallbacks)
-	for i, h := range p.hosts {
+	for i, h := range hosts {
 		if i != newest {
 			entries = append(append(entries, &pgconn.FallbackConfig{
 				Host:      h.Host,
@@ -229,6 +243,7 @@ func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 		}
 	}
 	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = first.Host, first.Port, first.TLSConfig, entries
+	cfg.User, cfg.Password = first.User, first.Password
 }
 
 func linkOf(conn *pgconn.PgConn) *link {
@@ -335,7 +350,7 @@ type primaryStatus struct {
 }
 
 func newHostProbe(p *primaries) *hostProbe {
-	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
+	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts()))}
 }
 
 // run returns the hosts that accept writes, in the order of the URL. It also records which host is the
@@ -346,7 +361,7 @@ func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 	p := s.primaries
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for i := range p.hosts {
+	for i := range p.hosts() {
 		all.Go(func() {
 			at, primary, err := s.runHost(ctx, i)
 			if err != nil || !primary {
@@ -375,7 +390,7 @@ func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 
 func (s *hostProbe) runHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
 	if s.conns[i] == nil {
-		if s.conns[i], err = pgconn.ConnectConfig(ctx, s.primaries.hosts[i].Copy()); err != nil {
+		if s.conns[i], err = pgconn.ConnectConfig(ctx, s.primaries.hosts()[i].Copy()); err != nil {
 			return at, false, err
 		}
 	}
@@ -399,7 +414,7 @@ func (s *hostProbe) close(ctx context.Context) {
 // moves the pool to that host. It runs until ctx ends. Without FollowPrimaries, the pool would notice a
 // promotion only when it opens its next connection.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
-	if len(db.primaries.hosts) == 1 {
+	if len(db.primaries.hosts()) == 1 {
 		return
 	}
 	s := newHostProbe(db.primaries)

@@ -37,6 +37,7 @@ type Holder[T any] struct {
 	load    func(context.Context) (*T, error)
 	current atomic.Pointer[T]
 	version int64 // used only by Load and the watcher's goroutine
+	expired atomic.Bool
 }
 
 // New returns a holder for the snapshot with the given name in the table snapshot_versions. The holder
@@ -59,17 +60,22 @@ func (h *Holder[T]) Restore(value *T) {
 // restored is the version of a restored value. The database never has this version.
 const restored = -1
 
+// Expire makes the watcher load the value again, even if its version has not changed.
+func (h *Holder[T]) Expire() { h.expired.Store(true) }
+
 // Name returns the snapshot's name in the table snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
 // refresh loads the value if its version has changed. The caller must read the version before refresh
 // reads the data, so that the next poll detects a change that is made in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
-	if version == h.version && h.current.Load() != nil {
+	expired := h.expired.Swap(false)
+	if version == h.version && h.current.Load() != nil && !expired {
 		return false, nil
 	}
 	value, err := h.load(ctx)
 	if err != nil {
+		h.expired.Store(true)
 		return false, err
 	}
 	h.current.Store(value)

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -89,30 +90,40 @@ var ErrExpired = errors.New("quote has expired")
 
 // Sealer seals quotes with its first key and opens them with any of its keys. It is safe for concurrent
 // use.
-type Sealer struct {
-	keys  []cipher.AEAD
-	ids   []byte
-	heads [][head]byte
+type Sealer struct{ keys atomic.Pointer[[]sealingKey] }
+
+type sealingKey struct {
+	aead cipher.AEAD
+	id   byte
+	head [head]byte
 }
 
 // NewSealer returns a Sealer with 32-byte keys, such as those from keyring.Keys.QuoteKeys. The
 // first key is used for sealing.
 func NewSealer(keys [][]byte) (*Sealer, error) {
-	if len(keys) == 0 {
-		return nil, errors.New("no quote key")
-	}
 	s := &Sealer{}
-	for _, key := range keys {
-		aead, err := chacha20poly1305.NewX(key)
-		if err != nil {
-			return nil, fmt.Errorf("quote key: %w", err)
-		}
-		keyID := idOf(aead)
-		s.keys = append(s.keys, aead)
-		s.ids = append(s.ids, keyID)
-		s.heads = append(s.heads, [head]byte{version, keyID})
+	if err := s.Replace(keys); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// Replace uses other 32-byte keys from now on.
+func (s *Sealer) Replace(keys [][]byte) error {
+	if len(keys) == 0 {
+		return errors.New("no quote key")
+	}
+	next := make([]sealingKey, len(keys))
+	for i, key := range keys {
+		aead, err := chacha20poly1305.NewX(key)
+		if err != nil {
+			return fmt.Errorf("quote key: %w", err)
+		}
+		keyID := idOf(aead)
+		next[i] = sealingKey{aead: aead, id: keyID, head: [head]byte{version, keyID}}
+	}
+	s.keys.Store(&next)
+	return nil
 }
 
 // idOf returns the one-byte id of a key. It is the first byte of the tag that the key produces for an
@@ -133,13 +144,14 @@ func (s *Sealer) Seal(dst []byte, q Quote, now time.Time, random [RandomSize]byt
 
 	space := scratches.Get().(*scratch)
 	defer scratches.Put(space)
-	buf := append(space.raw[:0], s.heads[0][:]...)
+	key := &(*s.keys.Load())[0]
+	buf := append(space.raw[:0], key.head[:]...)
 	buf = append(buf, q.ID[:]...)
 	buf = append(buf, random[10:]...)
 	nonce := buf[head : head+chacha20poly1305.NonceSizeX]
 	body := len(buf)
 	buf = q.append(buf)
-	buf = s.keys[0].Seal(buf[:body], nonce, buf[body:], s.heads[0][:])
+	buf = key.aead.Seal(buf[:body], nonce, buf[body:], key.head[:])
 
 	dst = append(dst, Prefix...)
 	return encoding.AppendEncode(dst, buf), q, nil
@@ -185,13 +197,13 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 	nonce, body := raw[head:head+chacha20poly1305.NonceSizeX], raw[head+chacha20poly1305.NonceSizeX:]
-	for i, keyID := range s.ids {
-		if keyID != raw[1] {
+	for _, key := range *s.keys.Load() {
+		if key.id != raw[1] {
 			continue
 		}
 		// Do not decrypt in place, because a failed Open wipes the buffer, and another key may
 		// have the same id.
-		plain, err := s.keys[i].Open(space.plain[:0], nonce, body, raw[:head])
+		plain, err := key.aead.Open(space.plain[:0], nonce, body, raw[:head])
 		if err != nil {
 			continue
 		}

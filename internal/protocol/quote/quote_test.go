@@ -174,9 +174,9 @@ func TestTwoKeysWithOneID(t *testing.T) {
 	byID := map[byte]byte{}
 	for fill := range 256 {
 		s := sealer(t, byte(fill))
-		other, taken := byID[s.ids[0]]
+		other, taken := byID[(*s.keys.Load())[0].id]
 		if !taken {
-			byID[s.ids[0]] = byte(fill)
+			byID[(*s.keys.Load())[0].id] = byte(fill)
 			continue
 		}
 		token, _ := seal(t, sealer(t, byte(fill)), sample(), at)

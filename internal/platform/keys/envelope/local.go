@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // LocalName is the prefix of keys wrapped with the local key.
@@ -23,7 +24,7 @@ const LocalName = "local"
 //	local:<key version>:<base64 of iv, ciphertext and tag>
 //
 // The key version is a fingerprint of the key.
-type Local struct{ keys []localKey }
+type Local struct{ current atomic.Pointer[[]localKey] }
 
 type localKey struct {
 	aead    cipher.AEAD
@@ -36,16 +37,22 @@ func NewLocal(keks ...[]byte) (*Local, error) {
 	if len(keks) == 0 {
 		return nil, errors.New("LEAD_VAULT_KEK contains no key")
 	}
-	l := &Local{}
-	for _, kek := range keks {
-		key, err := newLocalKey(kek)
-		if err != nil {
+	keys := make([]localKey, len(keks))
+	for i, kek := range keks {
+		var err error
+		if keys[i], err = newLocalKey(kek); err != nil {
 			return nil, err
 		}
-		l.keys = append(l.keys, key)
 	}
+	l := &Local{}
+	l.current.Store(&keys)
 	return l, nil
 }
+
+// Replace uses the keys of next from now on.
+func (l *Local) Replace(next *Local) { l.current.Store(next.current.Load()) }
+
+func (l *Local) keys() []localKey { return *l.current.Load() }
 
 func newLocalKey(kek []byte) (k localKey, err error) {
 	if len(kek) != KeySize {
@@ -69,8 +76,9 @@ func (l *Local) Name() string { return LocalName }
 
 // Keys implements KeyWrapper. It returns the versions of the keys.
 func (l *Local) Keys() []string {
-	versions := make([]string, len(l.keys))
-	for i, key := range l.keys {
+	keys := l.keys()
+	versions := make([]string, len(keys))
+	for i, key := range keys {
 		versions[i] = key.version
 	}
 	return versions
@@ -81,9 +89,10 @@ func (l *Local) Reads(version string) bool { return slices.Contains(l.Keys(), ve
 
 // Wrap implements KeyWrapper. It needs no I/O.
 func (l *Local) Wrap(_ context.Context, keys [][KeySize]byte) ([][]byte, error) {
+	kek := l.keys()[0]
 	out := make([][]byte, len(keys))
 	for i := range keys {
-		out[i] = l.keys[0].wrap(&keys[i])
+		out[i] = kek.wrap(&keys[i])
 	}
 	return out, nil
 }
@@ -107,7 +116,7 @@ func (l *Local) Unwrap(_ context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 
 func (l *Local) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
-	for _, candidate := range l.keys {
+	for _, candidate := range l.keys() {
 		if bytes.HasPrefix(wrapped, candidate.prefix) {
 			return candidate.unwrap(wrapped)
 		}

@@ -65,17 +65,18 @@ func (w *Wrappers) Writer() string {
 // Keys returns all configured wrapping keys. If there is a writer, the first one wraps new data keys.
 func (w *Wrappers) Keys() (keys []WrappingKey) {
 	if w.writer != nil {
-		keys = keysOf(w.writer)
+		keys = WrappingKeys(w.writer)
 	}
 	for name, wrapper := range w.all {
 		if name != w.Writer() {
-			keys = append(keys, keysOf(wrapper)...)
+			keys = append(keys, WrappingKeys(wrapper)...)
 		}
 	}
 	return keys
 }
 
-func keysOf(w KeyWrapper) (keys []WrappingKey) {
+// WrappingKeys returns the wrapping keys of a key wrapper, beginning with the one that wraps new data keys.
+func WrappingKeys(w KeyWrapper) (keys []WrappingKey) {
 	for _, key := range w.Keys() {
 		keys = append(keys, WrappingKey{w.Name(), key})
 	}

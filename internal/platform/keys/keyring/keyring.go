@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -67,9 +68,8 @@ type KeyID [4]byte
 
 func (k KeyID) String() string { return fmt.Sprintf("%x", k[:]) }
 
-// Keys contains the keys derived from the configured platform keys. It is immutable and safe for
-// concurrent use.
-type Keys struct{ all []derived }
+// Keys contains the keys derived from the configured platform keys. It is safe for concurrent use.
+type Keys struct{ current atomic.Pointer[[]derived] }
 
 type derived struct {
 	id      KeyID
@@ -82,10 +82,26 @@ type derived struct {
 // NewKeys derives all keys from the platform keys. New values are sealed and digested with the
 // first one.
 func NewKeys(platform [][]byte) (*Keys, error) {
+	all, err := deriveAll(platform)
+	if err != nil {
+		return nil, err
+	}
+	keys := &Keys{}
+	keys.current.Store(&all)
+	return keys, nil
+}
+
+// Replace uses the keys of next from now on. A caller that is using the previous keys finishes with them.
+func (k *Keys) Replace(next *Keys) { k.current.Store(next.current.Load()) }
+
+// all returns the derived keys, beginning with the ones for new values.
+func (k *Keys) all() []derived { return *k.current.Load() }
+
+func deriveAll(platform [][]byte) ([]derived, error) {
 	if len(platform) == 0 {
 		return nil, errors.New("no platform key is configured: set PINGPOST_PLATFORM_KEYS")
 	}
-	keys := &Keys{}
+	var all []derived
 	for i, raw := range platform {
 		if len(raw) != KeySize {
 			return nil, fmt.Errorf("platform key %d has %d bytes, want %d", i+1, len(raw), KeySize)
@@ -94,14 +110,14 @@ func NewKeys(platform [][]byte) (*Keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("platform key %d: %w", i+1, err)
 		}
-		for _, other := range keys.all {
+		for _, other := range all {
 			if other.id == d.id {
 				return nil, fmt.Errorf("platform key %d has the same id as another platform key: generate a new key", i+1)
 			}
 		}
-		keys.all = append(keys.all, d)
+		all = append(all, d)
 	}
-	return keys, nil
+	return all, nil
 }
 
 func derive(raw []byte) (derived, error) {
@@ -129,8 +145,9 @@ func derive(raw []byte) (derived, error) {
 
 // QuoteKeys returns the derived quote keys, beginning with the one for new quotes.
 func (k *Keys) QuoteKeys() [][]byte {
-	out := make([][]byte, len(k.all))
-	for i, d := range k.all {
+	all := k.all()
+	out := make([][]byte, len(all))
+	for i, d := range all {
 		out[i] = bytes.Clone(d.quote)
 	}
 	return out
@@ -138,8 +155,9 @@ func (k *Keys) QuoteKeys() [][]byte {
 
 // JournalKeys returns the derived keys that sign the erasure journal, beginning with the one for a new journal.
 func (k *Keys) JournalKeys() []ed25519.PrivateKey {
-	out := make([]ed25519.PrivateKey, len(k.all))
-	for i, d := range k.all {
+	all := k.all()
+	out := make([]ed25519.PrivateKey, len(all))
+	for i, d := range all {
 		out[i] = ed25519.NewKeyFromSeed(d.journal)
 	}
 	return out
@@ -147,8 +165,9 @@ func (k *Keys) JournalKeys() []ed25519.PrivateKey {
 
 // IDs returns the ids of the configured platform keys, beginning with the first.
 func (k *Keys) IDs() []KeyID {
-	out := make([]KeyID, len(k.all))
-	for i, d := range k.all {
+	all := k.all()
+	out := make([]KeyID, len(all))
+	for i, d := range all {
 		out[i] = d.id
 	}
 	return out
@@ -169,7 +188,7 @@ func KeyOf(value []byte) (key KeyID, ok bool) {
 // version (1) | key id (4) | nonce (24) | ciphertext | tag (16). The parameter owner is authenticated as
 // additional data, so that a value copied to another row cannot be opened there.
 func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
-	d := k.all[0]
+	d := k.all()[0]
 	out := make([]byte, 0, 5+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
 	out = append(append(out, sealVersion), d.id[:]...)
 	head := len(out)
@@ -188,7 +207,7 @@ func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 	if len(value) < head+chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead || value[0] != sealVersion {
 		return nil, ErrNotOpened
 	}
-	for _, d := range k.all {
+	for _, d := range k.all() {
 		if !bytes.Equal(d.id[:], value[1:head]) {
 			continue
 		}
@@ -205,14 +224,15 @@ func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 // Digest returns a digest of value, keyed with the first platform key: the key's id (4 bytes) followed
 // by the HMAC-SHA256 (32 bytes).
 func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
-	return k.all[0].mac(purpose, value)
+	return k.all()[0].mac(purpose, value)
 }
 
 // Digests returns the digests of value with all platform keys, beginning with the first. A lookup
 // needs all of them, because the digest in a row may have been computed with any of the keys.
 func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
-	out := make([][]byte, len(k.all))
-	for i, d := range k.all {
+	all := k.all()
+	out := make([][]byte, len(all))
+	for i, d := range all {
 		out[i] = d.mac(purpose, value)
 	}
 	return out
@@ -220,7 +240,7 @@ func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 
 // Matches reports in constant time whether digest is a digest of value.
 func (k *Keys) Matches(purpose Purpose, value, digest []byte) bool {
-	for _, d := range k.all {
+	for _, d := range k.all() {
 		if len(digest) > len(d.id) && bytes.Equal(d.id[:], digest[:len(d.id)]) {
 			return hmac.Equal(digest, d.mac(purpose, value))
 		}

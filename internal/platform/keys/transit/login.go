@@ -121,6 +121,18 @@ func (s *session) tryLogin(ctx context.Context) (*api.SecretAuth, error) {
 	return auth, err
 }
 
+// SetLogin logs in with another credential from now on. If Vault rejects it, the current token stays in use until it
+// expires.
+func (w *Wrapper) SetLogin(login Login) {
+	s := &w.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if login == s.login {
+		return
+	}
+	s.login, s.wait, s.notYet, s.fresh = login, 0, time.Time{}, s.clock.Now()
+}
+
 // markRejected records that Vault rejected the token, and reports whether the caller may
 // retry with another token immediately.
 func (s *session) markRejected(token string) bool {

@@ -94,6 +94,13 @@ func TestNodeRecoversFromFailedLogins(t *testing.T) {
 	if !errors.As(err, &rejected) || rejected.Reason != "login" {
 		t.Errorf("destroyed credential: %v", err)
 	}
+	login := o.Login
+	login.SecretID, _ = v.Write(t, role+"/secret-id", nil).Data["secret_id"].(string)
+	w.SetLogin(login)
+	w.works(t)
+	login.SecretID = "unknown"
+	w.SetLogin(login)
+	w.works(t) // with the token of the previous login
 }
 
 // A policy that rejects calls does not cause repeated logins.
