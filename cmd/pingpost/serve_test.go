@@ -71,6 +71,15 @@ func serve(t *testing.T, settings []string, args ...string) (node *process, api,
 	return node, api, ops
 }
 
+// opsOf returns the settings with which `health` finds a node.
+func opsOf(ops string) []string {
+	_, address, _ := strings.Cut(ops, "://")
+	_, port, _ := strings.Cut(address, ":")
+	return []string{
+		"PINGPOST_HTTP_API_ADDR=:0", "PINGPOST_HTTP_OPS_ADDR=:" + port, "PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+	}
+}
+
 // secondNode checks that a second node accepts quotes from dev's node, and vice versa.
 func secondNode(t *testing.T, p *platform) {
 	node, api, ops := serve(t, p.production(t))
@@ -92,6 +101,11 @@ func secondNode(t *testing.T, p *platform) {
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %s", path, resp.Status)
+		}
+	}
+	for _, args := range [][]string{{"health"}, {"health", "--ready"}} {
+		if out := call(t, "", opsOf(ops), args...).ok(t); out != "ok\n" {
+			t.Errorf("%v printed %q", args, out)
 		}
 	}
 	body := there.prepare(t)
@@ -145,9 +159,19 @@ func servesTLS(t *testing.T, p *platform) {
 			}
 		}
 	}
+	withFiles := append(opsOf(ops), "PINGPOST_HTTP_TLS_CERT_FILE="+certFile, "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile)
+	call(t, "", withFiles, "health").ok(t)
+	call(t, "", opsOf(ops), "health").fails(t, 1, "not")
+	otherCert, otherKey := ca.Issue(t, "127.0.0.1", time.Now().Add(time.Hour))
+	if err := errors.Join(os.WriteFile(certFile+".other", otherCert, 0o600), os.WriteFile(keyFile+".other", otherKey, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	call(t, "", append(withFiles, "PINGPOST_HTTP_TLS_CERT_FILE="+certFile+".other", "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile+".other"),
+		"health").fails(t, 1, "certificate")
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, node.stdout.String())
 	}
+	call(t, "", withFiles, "health").fails(t, 1, "does not respond")
 }
 
 // systemdIsNotified checks that a node tells systemd when it is ready, and how long it may take to stop.
@@ -194,6 +218,11 @@ func serveWaits(t *testing.T, p *platform) {
 		if resp.StatusCode != want {
 			t.Errorf("%s: got %s, want %d", path, resp.Status, want)
 		}
+	}
+	call(t, "", opsOf(ops), "health").ok(t)
+	if o := call(t, "", opsOf(ops), "health", "--ready"); o.code != 1 || !strings.Contains(o.stdout, "database: ") ||
+		strings.Contains(o.stdout, ": ok") {
+		t.Errorf("health --ready: got %d %s", o.code, o.stdout)
 	}
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/platform/config"
+)
+
+const healthTimeout = 5 * time.Second
+
+func healthCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "health", Short: "Check the health of the node on this machine", Args: noArgs,
+		Long: "Check the health of the node on this machine, for container platforms that run a command for this.\n" +
+			"The command calls /healthz on the node's http.ops_addr, and exits with 1 if the node does not respond.\n" +
+			"With --ready, it calls /readyz, prints the checks that fail, and exits with 1 unless the node is ready.",
+	}
+	file := configFlag(c)
+	ready := c.Flags().Bool("ready", false, "check that the node is ready for posts and the console")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := config.Load(source(*file, config.Serve, config.SectionHTTP))
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), healthTimeout)
+		defer cancel()
+		path := "/healthz"
+		if *ready {
+			path = "/readyz"
+		}
+		status, body, err := callNode(ctx, cfg.HTTP, path)
+		if err != nil {
+			return fmt.Errorf("the node does not respond: %w", err)
+		}
+		if status == http.StatusOK {
+			_, err = fmt.Fprintln(c.OutOrStdout(), "ok")
+			return err
+		}
+		printFailing(c.OutOrStdout(), body)
+		return errors.New("the node is not ready")
+	}
+	return c
+}
+
+// callNode sends a request to the node on this machine, and returns the status and the body of the response.
+func callNode(ctx context.Context, h config.HTTP, path string) (status int, body []byte, err error) {
+	host, port, err := net.SplitHostPort(h.OpsAddr)
+	if err != nil {
+		return 0, nil, err
+	}
+	if ip, _ := netip.ParseAddr(host); host == "" || ip.IsUnspecified() {
+		host = "127.0.0.1" // "localhost" may not be known in a container
+	}
+	url, transport := "http://", &http.Transport{}
+	if h.TLSCertFile != "" {
+		url = "https://"
+		if transport.TLSClientConfig, err = trustOnly(h.TLSCertFile, h.TLSKeyFile); err != nil {
+			return 0, nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+net.JoinHostPort(host, port)+path, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
+}
+
+// trustOnly returns the settings of a client that accepts only the certificate in a file, whatever the host.
+func trustOnly(certFile, keyFile string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("http.tls_cert_file: %w", err)
+	}
+	name := pair.Leaf.Subject.CommonName
+	if len(pair.Leaf.DNSNames) > 0 {
+		name = pair.Leaf.DNSNames[0]
+	} else if len(pair.Leaf.IPAddresses) > 0 {
+		name = pair.Leaf.IPAddresses[0].String()
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Leaf)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: name}, nil
+}
+
+// printFailing prints the checks in a response of /readyz that are not ok.
+func printFailing(out io.Writer, body []byte) {
+	var state struct{ Checks map[string]string }
+	_ = json.Unmarshal(body, &state) // without checks, only the error is printed
+	for _, check := range slices.Sorted(maps.Keys(state.Checks)) {
+		if text := state.Checks[check]; text != "ok" {
+			fmt.Fprintf(out, "%s: %s\n", check, text)
+		}
+	}
+}
