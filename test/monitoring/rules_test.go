@@ -1,4 +1,4 @@
-// Package monitoring tests the rules for Prometheus.
+// Package monitoring tests the rules for Prometheus and the dashboards for Grafana.
 package monitoring
 
 import (
@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -202,65 +201,63 @@ func TestRules(t *testing.T) {
 	check("4m", "12000m", longFaults, series{of("a", "pingpost_ready", `check="storing"`): "1+0x3000"})
 }
 
+// rule is an alert or a recording rule.
+type rule struct {
+	Alert, Record, Expr string
+	Labels, Annotations map[string]string
+}
+
+func readRules(t *testing.T) []rule {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []rule } }
+	text, err := os.ReadFile(rulesFile)
+	if err == nil {
+		err = yaml.Unmarshal(text, &file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rule
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
 // TestAlertsAreDocumented checks that each alert is tested, has a severity and a runbook, and uses only metrics that a
 // node has.
 func TestAlertsAreDocumented(t *testing.T) {
-	var rules struct {
-		Groups []struct {
-			Rules []struct {
-				Alert, Expr         string
-				Labels, Annotations map[string]string
+	known := knownMetrics(t)
+	alerts := map[string]bool{}
+	for _, r := range readRules(t) {
+		known.check(t, r.Alert+r.Record, r.Expr)
+		if r.Alert == "" {
+			continue
+		}
+		alerts[r.Alert] = true
+		if s := r.Labels["severity"]; s != "page" && s != "ticket" {
+			t.Errorf("%s has the severity %q", r.Alert, s)
+		}
+		if faults[r.Alert] == nil && longFaults[r.Alert] == nil {
+			t.Errorf("%s has no test", r.Alert)
+		}
+		page, err := os.ReadFile(filepath.Join(runbooks, r.Alert+".md"))
+		if err != nil {
+			t.Error(err)
+		}
+		url := r.Annotations["runbook_url"]
+		if !strings.HasSuffix(url, "/docs/runbooks/"+r.Alert+".md") || r.Annotations["summary"] == "" {
+			t.Errorf("%s: got the annotations %q", r.Alert, r.Annotations)
+		}
+		var headings []string
+		for line := range strings.Lines(string(page)) {
+			if strings.HasPrefix(line, "#") {
+				headings = append(headings, strings.TrimSpace(line))
 			}
 		}
-	}
-	text, err := os.ReadFile(rulesFile)
-	if err == nil {
-		err = yaml.Unmarshal(text, &rules)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, err := os.ReadFile("../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	metric := regexp.MustCompile(`pingpost_\w+`)
-	alerts := map[string]bool{}
-	for _, g := range rules.Groups {
-		for _, r := range g.Rules {
-			for _, name := range metric.FindAllString(r.Expr, -1) {
-				if !strings.Contains(string(metrics), "`"+strings.TrimSuffix(name, "_bucket")+"`") {
-					t.Errorf("%s: there is no metric %s", r.Alert, name)
-				}
-			}
-			if r.Alert == "" {
-				continue
-			}
-			alerts[r.Alert] = true
-			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
-				t.Errorf("%s has the severity %q", r.Alert, s)
-			}
-			if faults[r.Alert] == nil && longFaults[r.Alert] == nil {
-				t.Errorf("%s has no test", r.Alert)
-			}
-			page, err := os.ReadFile(filepath.Join(runbooks, r.Alert+".md"))
-			if err != nil {
-				t.Error(err)
-			}
-			url := r.Annotations["runbook_url"]
-			if !strings.HasSuffix(url, "/docs/runbooks/"+r.Alert+".md") || r.Annotations["summary"] == "" {
-				t.Errorf("%s: got the annotations %q", r.Alert, r.Annotations)
-			}
-			var headings []string
-			for line := range strings.Lines(string(page)) {
-				if strings.HasPrefix(line, "#") {
-					headings = append(headings, strings.TrimSpace(line))
-				}
-			}
-			want := []string{"# " + r.Alert, "## What it means", "## How to see it", "## What to do", "## What not to do"}
-			if !slices.Equal(headings, want) || !strings.Contains(string(page), "\nSeverity: "+r.Labels["severity"]+"\n") {
-				t.Errorf("the runbook of %s has the headings %q, or another severity", r.Alert, headings)
-			}
+		want := []string{"# " + r.Alert, "## What it means", "## How to see it", "## What to do", "## What not to do"}
+		if !slices.Equal(headings, want) || !strings.Contains(string(page), "\nSeverity: "+r.Labels["severity"]+"\n") {
+			t.Errorf("the runbook of %s has the headings %q, or another severity", r.Alert, headings)
 		}
 	}
 	pages, err := filepath.Glob(filepath.Join(runbooks, "Pingpost*.md"))
