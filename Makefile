@@ -70,6 +70,10 @@ generate: ## generate Go code and the style sheet from the templates (needs Node
 reference: ## generate the pages in docs/reference from the code
 	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/platform/authz ./internal/platform/config ./migrations ./test/vault
 
+.PHONY: dashboards
+dashboards: ## generate the dashboards for Grafana
+	cd tools/dashboards && $(GO) run . ../../deploy/grafana/dashboards
+
 .PHONY: fmt
 fmt: ## format the code
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$')
