@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/scope"
+	"github.com/pingpost/pingpost/internal/dev/devvault"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/config"
@@ -95,6 +96,17 @@ type Option func(*Node)
 
 // OnMachineClock makes the node use the system clock.
 func OnMachineClock(n *Node) { n.Clock = clock.System{} }
+
+// WithVault makes a node use Vault at the given URL instead of the local key, and the system clock.
+func WithVault(v *testkit.Vault, url string) Option {
+	return func(n *Node) {
+		n.Config.Keys.Local = nil
+		n.Config.Vault.Address = url
+		n.Config.Vault.RoleID, n.Config.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
+		n.Config.Vault.Timeout = time.Second
+		OnMachineClock(n)
+	}
+}
 
 // Start starts a node with the default settings of pingpost dev and a manual clock. The node logs at all
 // levels. Shutdown is called when the test ends.

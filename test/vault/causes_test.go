@@ -33,7 +33,7 @@ func TestNodeReportsWhyVaultFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), c.change)
+			n := node.Start(t, node.WithVault(v, v.Address), c.change)
 			testkit.Eventually(t, node.Patience, "the cause is logged", func() bool { return n.Log.Count(checkFails) > 0 })
 			_, why, _ := strings.Cut(n.Log.String(), checkFails)
 			why, _, _ = strings.Cut(why, "\n")

@@ -53,7 +53,7 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	const wrong = config.Secret("00000000-1111-2222-3333-444444444444")
-	bad := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), withSecretID(wrong))
+	bad := node.Start(t, node.WithVault(v, v.Address), withSecretID(wrong))
 	for attempt := 1; attempt <= lockThreshold; attempt++ {
 		testkit.Eventually(t, time.Minute, "the node logs in again or pauses its logins", func() bool {
 			return vaultLogins(t, bad, "login") == attempt || vaultLogins(t, bad, "paused") > 0
@@ -95,7 +95,7 @@ func TestLockedVaultRole(t *testing.T) {
 			"lockout_counter_reset_duration": "30s",
 		},
 	})
-	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
+	n := node.Start(t, node.WithVault(v, v.Address), func(n *node.Node) { n.Clock = n.Manual })
 	testkit.Eventually(t, time.Minute, "the node is ready", isReady(t, n))
 	login := func(secretID string) error {
 		_, err := v.Root.Logical().WriteWithContext(t.Context(), "auth/"+devvault.AuthMount+"/login", map[string]any{
@@ -122,7 +122,7 @@ func TestNodeWarnsAboutDecryptPermission(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
-	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
+	n := node.Start(t, node.WithVault(v, v.Address))
 	testkit.Eventually(t, time.Minute, "the warning is logged",
 		func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
 }

@@ -30,7 +30,7 @@ import (
 func TestPartnerFacingNodeCannotDecrypt(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
-	partnerFacing := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")),
+	partnerFacing := node.Start(t, node.WithVault(v, v.Address),
 		func(n *node.Node) { n.Config.HTTP.AdminAddr = "" })
 	if partnerFacing.AdminAddr() != "" {
 		t.Error("the node serves the console")

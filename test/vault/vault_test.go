@@ -11,7 +11,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/dev/devvault"
 	"github.com/pingpost/pingpost/internal/dev/testkit"
-	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/test/node"
 	"github.com/pingpost/pingpost/test/spec"
@@ -24,17 +23,6 @@ type vaultNode struct {
 	network *testkit.Network // the network between the node and Vault
 }
 
-// withVault makes a node use Vault instead of the local key.
-func withVault(v *testkit.Vault, address string) node.Option {
-	return func(n *node.Node) {
-		n.Config.Keys.Local = nil
-		n.Config.Vault.Address = "http://" + address
-		n.Config.Vault.RoleID, n.Config.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
-		n.Config.Vault.Timeout = time.Second
-		node.OnMachineClock(n)
-	}
-}
-
 func startWithVault(t *testing.T, options ...node.Option) *vaultNode {
 	t.Helper()
 	return startBehindProxy(t, testkit.NewVault(t), options...)
@@ -43,7 +31,7 @@ func startWithVault(t *testing.T, options ...node.Option) *vaultNode {
 func startBehindProxy(t *testing.T, v *testkit.Vault, options ...node.Option) *vaultNode {
 	t.Helper()
 	network := testkit.NewNetwork(t, strings.TrimPrefix(v.Address, "http://"))
-	n := &vaultNode{node.Start(t, append([]node.Option{withVault(v, network.Address())}, options...)...), v, network}
+	n := &vaultNode{node.Start(t, append([]node.Option{node.WithVault(v, "http://"+network.Address())}, options...)...), v, network}
 	testkit.Eventually(t, time.Minute, "data keys are ready", func() bool { return n.status(n.Ops+"/readyz") == http.StatusOK })
 	return n
 }
