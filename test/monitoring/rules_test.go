@@ -37,8 +37,8 @@ func of(instance, name, labels string) string {
 	return strings.TrimSuffix(fmt.Sprintf(`%s{job="pingpost",instance="%s",%s`, name, instance, labels), ",") + "}"
 }
 
-// node returns the series of a healthy node with a partner API and a console.
-func node(instance string) series {
+// healthyNode returns the series of a healthy node with a partner API and a console.
+func healthyNode(instance string) series {
 	at := func(name, labels string) string { return of(instance, name, labels) }
 	s := series{
 		at("up", ""): constant(1),
@@ -195,8 +195,8 @@ func TestRules(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
-	healthy := node("a")
-	maps.Copy(healthy, node("b"))
+	healthy := healthyNode("a")
+	maps.Copy(healthy, healthyNode("b"))
 	check("1m", fmt.Sprint(minutes, "m"), faults, healthy)
 	check("4m", "12000m", longFaults, series{of("a", "pingpost_ready", `check="storing"`): "1+0x3000"})
 }
