@@ -27,7 +27,7 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(number("Failed posts", units.PercentUnit, below(0.02),
 			"Share of the posts that got a 5xx status in the last 5 minutes. Good: 0. Above 2%, an alert fires. "+
 				"All nodes together."+see("PingpostPostsFailing"),
-			query{"", `pingpost:request_errors:ratio_rate5m{route="post"}`}).
+			query{"", `pingpost:request_errors:ratio_rate5m{route="post"} >= 0`}). // without posts, the share is not a number
 			NoValue("No post has failed")).
 		WithPanel(number("Leads in the last hour", units.Short, noLimits,
 			"Leads that all nodes stored in the last hour, without sandbox leads. Good: close to the same hour a week ago, which "+
