@@ -1,3 +1,4 @@
+// This module pins the tools that test and package the Helm chart.
 module github.com/pingpost/pingpost/tools/helm
 
 go 1.26.0
