@@ -23,6 +23,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/platform/config"
 )
 
@@ -378,18 +380,14 @@ func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 func load(t *testing.T, text string, files map[string]string) *config.Config {
 	t.Helper()
 	folder := t.TempDir()
-	certificate := exec.CommandContext(t.Context(), "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-		"-nodes", "-subj", "/CN=example", "-keyout", folder+"/tls.key", "-out", folder+"/tls.crt")
-	if out, err := certificate.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	crt := readText(t, folder+"/tls.crt")
+	certificate, key := testkit.NewAuthority(t).Issue(t, "example.com", clock.System{}.Now().Add(time.Hour))
+	crt := string(certificate)
 	for file := range files {
 		content := map[string]string{
 			"database-url":    "postgres://pingpost_app:word@db.example.com/pingpost?sslmode=verify-full",
 			"platform-keys":   base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32)),
 			"lead-vault-kek":  base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32)),
-			"database-ca.crt": crt, "vault-ca.crt": crt, "tls.crt": crt, "tls.key": readText(t, folder+"/tls.key"),
+			"database-ca.crt": crt, "vault-ca.crt": crt, "tls.crt": crt, "tls.key": string(key),
 		}[file]
 		if content == "" {
 			content = "word"
