@@ -17,7 +17,7 @@ func idCommand() *cobra.Command {
 		Args: exactly(1, "an ID such as ld_…, or a UUID"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		for _, kind := range kinds() {
+		for _, kind := range id.Kinds {
 			if u, err := id.Parse(kind, args[0]); err == nil {
 				_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(kind, u), u)
 				return err
@@ -28,7 +28,7 @@ func idCommand() *cobra.Command {
 			return usageError{errors.New("not an ID: enter a prefix such as ld_ followed by 26 letters and digits, or a UUID")}
 		}
 		var others []string
-		for _, kind := range kinds() {
+		for _, kind := range id.Kinds {
 			if kind != id.Lead {
 				others = append(others, string(kind))
 			}
@@ -40,11 +40,4 @@ func idCommand() *cobra.Command {
 		return err
 	}
 	return c
-}
-
-func kinds() []id.Kind {
-	return []id.Kind{
-		id.Lead, id.Partner, id.Account, id.Secret, id.RateCard, id.Payout,
-		id.Return, id.Reconciliation, id.Export, id.Adjustment, id.Staff, id.Request,
-	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/pingpost/pingpost/internal/base/id"
 )
 
 func TestID(t *testing.T) {
@@ -12,7 +14,7 @@ func TestID(t *testing.T) {
 	if out := o.ok(t); out != "ld_"+digits+"  "+uuid+"\n" || !strings.Contains(o.stderr, "pt_ ac_ sk_") {
 		t.Errorf("printed %q and %q", out, o.stderr)
 	}
-	for _, kind := range kinds() {
+	for _, kind := range id.Kinds {
 		text := string(kind) + digits
 		if out := pingpost(t, "id", strings.ToLower(text)).ok(t); out != text+"  "+uuid+"\n" {
 			t.Errorf("%s: printed %q", text, out)

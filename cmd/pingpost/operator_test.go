@@ -271,6 +271,13 @@ func TestUsage(t *testing.T) {
 	}{
 		{"frobnicate", []string{`"frobnicate"`, "`pingpost --help`"}},
 		{"--frobnicate", []string{"--frobnicate"}},
+		{"lst", []string{"`pingpost --help`"}},
+		{"parnter list", []string{"`pingpost partner`"}},
+		{"partner lst", []string{"`pingpost partner list`"}},
+		{"partner list --jsn", []string{"did you mean --json?"}},
+		{"serve --confg x", []string{"did you mean --config?"}},
+		{"completion", []string{"bash"}},
+		{"completion tcsh", []string{"completion"}},
 		{"partner frobnicate", []string{`"frobnicate"`, "`pingpost partner --help`"}},
 		{"partner frobnicate --data-dir .pingpost", []string{`"frobnicate"`, "`pingpost partner --help`"}},
 		{"frobnicate --data-dir .pingpost", []string{`"frobnicate"`, "`pingpost --help`"}},

@@ -33,7 +33,7 @@ func TestCommandReference(t *testing.T) {
 			commands = append(commands, c)
 		}
 		for _, child := range c.Commands() {
-			if !child.Hidden && child.Name() != "help" && child.Name() != "completion" {
+			if !child.Hidden && child.Name() != "help" {
 				walk(child)
 			}
 		}

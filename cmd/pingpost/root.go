@@ -12,8 +12,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pingpost/pingpost/internal/base/apperr"
+	"github.com/pingpost/pingpost/internal/base/suggest"
 )
 
 // run executes the command line and returns the exit code: 0 for success, 1 for a failure, 2 for a usage
@@ -102,7 +104,7 @@ func newRoot(unhook func()) *cobra.Command {
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
 		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), retentionCommand(),
 		pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
-		auditCommand(), configCommand(), doctorCommand(), healthCommand(), idCommand(), versionCommand(),
+		auditCommand(), completionCommand(), configCommand(), doctorCommand(), healthCommand(), idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // otherwise cobra reports an unknown command as a failure, not a usage error
 	root.SilenceUsage, root.SilenceErrors = true, true
@@ -115,10 +117,21 @@ func newRoot(unhook func()) *cobra.Command {
 		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}
-		return usageError{fmt.Errorf("%w. Run `%s --help` for usage", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w%s. Run `%s --help` for usage", err, similarFlag(c, err), c.CommandPath())}
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	return root
+}
+
+// similarFlag returns the end of a message about an unknown flag, such as "; did you mean --json?".
+func similarFlag(c *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return suggest.DidYouMean(suggest.Closest("--"+unknown.GetSpecifiedName(), names))
 }
 
 // group returns a command that only contains other commands.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,5 +60,33 @@ func TestSimilarCommandIsSuggested(t *testing.T) {
 	pingpost(t, "secret", "lst", "--json").fails(t, 2, "`pingpost secret list`")
 	if o := pingpost(t, "nonsense"); o.code != 2 || strings.Contains(o.stderr, "Did you mean") {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+}
+
+// All JSON that commands print has names of one style. The names in responses of the partner API are others.
+func TestJSONNames(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, style := regexp.MustCompile(`json:"([^",]+)`), regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	count := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, found := range name.FindAllStringSubmatch(string(text), -1) {
+			count++
+			if !style.MatchString(found[1]) && !slices.Contains([]string{"leadId", "bidPrice"}, found[1]) {
+				t.Errorf("%s: the JSON name %q is not of the form lead_id", file, found[1])
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("found only %d names", count)
 	}
 }
