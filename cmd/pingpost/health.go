@@ -29,7 +29,7 @@ func healthCommand() *cobra.Command {
 			"The command calls /healthz on the node's http.ops_addr, and exits with 1 if the node does not respond.\n" +
 			"With --ready, it calls /readyz, prints the checks that fail, and exits with 1 unless the node is ready.",
 	}
-	file := configFlag(c)
+	file, asJSON := configFlag(c), jsonFlag(c)
 	ready := c.Flags().Bool("ready", false, "check that the node is ready for posts and the console")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve, config.SectionHTTP))
@@ -46,12 +46,18 @@ func healthCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("the node does not respond: %w", err)
 		}
-		if status == http.StatusOK {
-			_, err = fmt.Fprintln(c.OutOrStdout(), "ok")
-			return err
+		var health healthView
+		_ = json.Unmarshal(body, &health) // the response of /healthz contains no checks
+		health.OK = status == http.StatusOK
+		if *asJSON {
+			err = printJSON(c.OutOrStdout(), health)
+		} else {
+			health.print(c.OutOrStdout())
 		}
-		printFailing(c.OutOrStdout(), body)
-		return errors.New("the node is not ready")
+		if !health.OK {
+			err = errors.Join(err, errors.New("the node is not ready"))
+		}
+		return err
 	}
 	return c
 }
@@ -102,13 +108,20 @@ func trustOnly(certFile, keyFile string) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: name}, nil
 }
 
-// printFailing prints the checks in a response of /readyz that are not ok.
-func printFailing(out io.Writer, body []byte) {
-	var state struct{ Checks map[string]string }
-	_ = json.Unmarshal(body, &state) // without checks, only the error is printed
-	for _, check := range slices.Sorted(maps.Keys(state.Checks)) {
-		if text := state.Checks[check]; text != "ok" {
-			fmt.Fprintf(out, "%s: %s\n", check, text)
+type healthView struct {
+	OK     bool              `json:"ok"`
+	Checks map[string]string `json:"checks,omitempty"` // "ok", or what is wrong
+}
+
+// print prints "ok", or the checks that are not ok.
+func (v healthView) print(w io.Writer) {
+	if v.OK {
+		fmt.Fprintln(w, "ok")
+		return
+	}
+	for _, check := range slices.Sorted(maps.Keys(v.Checks)) {
+		if text := v.Checks[check]; text != "ok" {
+			fmt.Fprintf(w, "%s: %s\n", check, text)
 		}
 	}
 }

@@ -16,11 +16,19 @@ func idCommand() *cobra.Command {
 		Use: "id ID", Short: "Show an ID in both forms: with its prefix, such as ld_…, and as the UUID in the database",
 		Args: exactly(1, "an ID such as ld_…, or a UUID"),
 	}
+	asJSON := jsonFlag(c)
+	show := func(c *cobra.Command, kind id.Kind, u uuid.UUID) error {
+		text := id.Format(kind, u)
+		if *asJSON {
+			return printJSON(c.OutOrStdout(), idView{text, u.String()})
+		}
+		_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", text, u)
+		return err
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, kind := range id.Kinds {
 			if u, err := id.Parse(kind, args[0]); err == nil {
-				_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(kind, u), u)
-				return err
+				return show(c, kind, u)
 			}
 		}
 		u, err := uuid.Parse(args[0])
@@ -36,8 +44,12 @@ func idCommand() *cobra.Command {
 		fmt.Fprintf(c.ErrOrStderr(),
 			"A UUID does not show its type, so the output assumes a lead. IDs of other types have the same characters after %s.\n",
 			strings.Join(others, " "))
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(id.Lead, u), u)
-		return err
+		return show(c, id.Lead, u)
 	}
 	return c
+}
+
+type idView struct {
+	ID   string `json:"id"`
+	UUID string `json:"uuid"`
 }

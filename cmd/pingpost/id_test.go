@@ -20,6 +20,9 @@ func TestID(t *testing.T) {
 			t.Errorf("%s: printed %q", text, out)
 		}
 	}
+	if v := printed[idView](t, pingpost(t, "id", "pt_"+digits, "--json")); v != (idView{"pt_" + digits, uuid}) {
+		t.Errorf("printed %+v", v)
+	}
 	for _, wrong := range []string{"", "ld_", "xx_" + digits, "ld_" + digits + "0", uuid[:35]} {
 		pingpost(t, "id", wrong).fails(t, 2)
 	}

@@ -36,25 +36,35 @@ func migrateUp() *cobra.Command {
 		Long: `Apply pending migrations. If the schema is newer than this program, nothing is applied. The command then
 exits with 0 if this program works with the schema, and with 1 if it does not.`,
 	}
-	flags := newDBFlags(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.asOwner(func(db *sql.DB) error {
 			applied, err := migrations.Up(c.Context(), db)
-			for _, name := range applied {
-				fmt.Fprintln(c.OutOrStdout(), "applied", name)
+			if !*asJSON {
+				for _, name := range applied {
+					fmt.Fprintln(c.OutOrStdout(), "applied", name)
+				}
 			}
-			if err != nil || len(applied) > 0 {
+			if err != nil || len(applied) > 0 && !*asJSON {
 				return err
 			}
 			schema, err := migrations.ReadSchema(c.Context(), db)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case *asJSON:
+				return printJSON(c.OutOrStdout(), migratedView{append([]string{}, applied...), schema.Version})
 			}
 			fmt.Fprintln(c.OutOrStdout(), upToDate(schema))
 			return nil
 		})
 	}
 	return c
+}
+
+type migratedView struct {
+	Applied []string `json:"applied"` // the names of the migrations
+	Schema  int64    `json:"schema"`  // the version of the schema
 }
 
 // upToDate returns the reason why no migration was applied.

@@ -121,7 +121,7 @@ func pricingImport() *cobra.Command {
 		Short: "Import a YAML rate card as a draft and print the price changes; FILE can be - for standard input",
 		Args:  exactly(1, "the rate card file, or - for standard input"),
 	}
-	flags := newDBFlags(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	dry := c.Flags().Bool("dry-run", false, "print the changes without creating a draft")
 	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of creating a draft")
 	title := c.Flags().String("title", "", "the new draft's title")
@@ -149,7 +149,7 @@ func pricingImport() *cobra.Command {
 				}
 				fmt.Fprintln(c.ErrOrStderr(), message+flags.args())
 			}
-			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
+			return printDiff(c, *asJSON, pricingrules.Diff(live.Table, table))
 		})
 	}
 	return c
@@ -203,7 +203,12 @@ func draftText(draft models.RateCard) string {
 	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }
 
-func printChanges(w io.Writer, changes []pricingrules.Change) error {
+// printDiff prints the changes between two tables.
+func printDiff(c *cobra.Command, asJSON bool, changes []pricingrules.Change) error {
+	w := c.OutOrStdout()
+	if asJSON {
+		return printJSON(w, viewChanges(changes))
+	}
 	for _, change := range changes {
 		fmt.Fprintln(w, change)
 	}
@@ -217,7 +222,7 @@ func pricingDiff() *cobra.Command {
 		Short: "Print the prices that differ between two versions",
 		Args:  exactly(2, "two version numbers"),
 	}
-	flags := newDBFlags(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var n [2]int
 		for i, arg := range args {
@@ -235,7 +240,7 @@ func pricingDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printChanges(c.OutOrStdout(), pricingrules.Diff(a.Table, b.Table))
+			return printDiff(c, *asJSON, pricingrules.Diff(a.Table, b.Table))
 		})
 	}
 	return c

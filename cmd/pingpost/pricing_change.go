@@ -47,7 +47,7 @@ func pricingSet() *cobra.Command {
 		Short: "Set an industry's base price in one market, either in a draft or with immediate effect",
 		Args:  noArgs,
 	}
-	flags, cell := newDBFlags(c), cellVar(c)
+	flags, cell, asJSON := newDBFlags(c), cellVar(c), jsonFlag(c)
 	base := c.Flags().String("base", "", "the base price in the country's currency, such as 45.60")
 	publish := c.Flags().Bool("publish", false, "publish only this change, immediately")
 	note := c.Flags().String("note", "", "the reason for the change (required with --publish)")
@@ -76,11 +76,14 @@ func pricingSet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printPublished(c.OutOrStdout(), now)
+				return printPublished(c.OutOrStdout(), *asJSON, now)
 			}
 			d, err := setInDraft(c.Context(), s, *draft, what, change)
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), viewCard(d))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), flags.args())
 			return nil
@@ -157,7 +160,7 @@ func pricingPublish() *cobra.Command {
 		Short: "Publish a draft, now or at a set time; every node uses it within a second",
 		Args:  noArgs,
 	}
-	flags, draft := newDBFlags(c), draftFlag(c)
+	flags, draft, asJSON := newDBFlags(c), draftFlag(c), jsonFlag(c)
 	note := c.Flags().String("note", "", "the reason for the change (required)")
 	at := c.Flags().String("at", "", "when to publish, such as 2026-12-01T06:00:00Z (default: now)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -180,14 +183,17 @@ func pricingPublish() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPublished(c.OutOrStdout(), now)
+			return printPublished(c.OutOrStdout(), *asJSON, now)
 		})
 	}
 	return c
 }
 
 // printPublished prints whether the rate card was published, scheduled, or submitted for approval.
-func printPublished(w io.Writer, card models.RateCard) (err error) {
+func printPublished(w io.Writer, asJSON bool, card models.RateCard) (err error) {
+	if asJSON {
+		return printJSON(w, viewCard(card))
+	}
 	switch card.State {
 	case models.RateCardSubmitted:
 		_, err = fmt.Fprintf(w, "%s is waiting for another user to approve it in the console\n", ratecard.ID(card.ID))
@@ -206,7 +212,7 @@ func pricingExplain() *cobra.Command {
 		Short: "Show how a lead's price is calculated, rule by rule",
 		Args:  noArgs,
 	}
-	flags, cell, card := newDBFlags(c), cellVar(c), cardVar(c)
+	flags, cell, card, asJSON := newDBFlags(c), cellVar(c), cardVar(c), jsonFlag(c)
 	partner := c.Flags().String("partner", "", "include this partner's own pricing (slug or ID)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
@@ -231,6 +237,9 @@ func pricingExplain() *cobra.Command {
 			}, own)
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), viewExplanation(e))
 			}
 			_, err = fmt.Fprint(c.OutOrStdout(), e)
 			return err

@@ -309,6 +309,11 @@ func setAndPublish(t *testing.T, p *platform) {
 	if out := p.on(t, "pricing", "diff", "2", "3").ok(t); out != "plumber/GB/urgent: 55.20 GBP → 62.40 GBP\n1 change\n" {
 		t.Errorf("got the differences %s", out)
 	}
+	changes := printed[[]changeView](t, p.on(t, "pricing", "diff", "2", "3", "--json"))
+	if len(changes) != 1 || changes[0].Industry != "plumber" || changes[0].Country != "GB" || changes[0].Urgency != "urgent" ||
+		*changes[0].Old.Price != "55.20" || *changes[0].New.Price != "62.40" || changes[0].New.Currency != "GBP" {
+		t.Errorf("got the differences %+v", changes)
+	}
 	p.on(t, set...).rejected(t, "invalid/nothing")
 }
 
@@ -319,6 +324,11 @@ func explainPrices(t *testing.T, p *platform) {
 		t.Fatal(err)
 	}
 	cell := []string{"pricing", "explain", "--industry", "plumber", "--country", "GB"}
+	e := printed[explanationView](t, p.on(t, append(cell, "--urgency", "urgent", "--json")...))
+	if e.Industry != "plumber" || e.Country != "GB" || e.Urgency != "urgent" || *e.Result.Price != "62.40" || len(e.Steps) < 2 ||
+		e.PartnerExcludes {
+		t.Errorf("explained %+v", e)
+	}
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -353,9 +363,10 @@ func publishLater(t *testing.T, p *platform) {
 	for _, at := range []time.Time{now.Add(-time.Minute), now.AddDate(0, 0, 91)} {
 		p.on(t, append(publish, at.Format(time.RFC3339))...).rejected(t, "invalid/at")
 	}
-	at := now.Add(time.Hour).Truncate(time.Second).Format(time.RFC3339)
-	if out := p.on(t, append(publish, at)...).ok(t); !strings.Contains(out, draft) || !strings.Contains(out, at) {
-		t.Errorf("printed %q", out)
+	at := now.Add(time.Hour).Truncate(time.Second)
+	scheduled := printed[cardView](t, p.on(t, append(publish, at.Format(time.RFC3339), "--json")...))
+	if scheduled.ID != draft || scheduled.State != "scheduled" || !scheduled.EffectiveAt.Equal(at) || scheduled.Version != 0 {
+		t.Errorf("published %+v", scheduled)
 	}
 	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").rejected(t, "conflict/state")
 	p.on(t, "pricing", "set", "--industry", "roofer", "--country", "GB", "--base", "60", "--publish", "--note", "x").rejected(t, "conflict/scheduled")

@@ -224,6 +224,11 @@ func serveWaits(t *testing.T, p *platform) {
 		strings.Contains(o.stdout, ": ok") {
 		t.Errorf("health --ready: got %d %s", o.code, o.stdout)
 	}
+	var health healthView
+	o := call(t, "", opsOf(ops), "health", "--ready", "--json")
+	if err := json.Unmarshal([]byte(o.stdout), &health); err != nil || o.code != 1 || health.OK || health.Checks["database"] == "ok" {
+		t.Errorf("health --ready --json: got %d %s", o.code, o.stdout)
+	}
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -370,6 +375,10 @@ func emptyDatabase(t *testing.T, p *platform) {
 	applied := call(t, "", owner, "migrate", "up").ok(t)
 	if strings.Count(applied, "applied ") != len(steps) {
 		t.Errorf("want %d applied migrations, got %s", len(steps), applied)
+	}
+	again := printed[migratedView](t, call(t, "", owner, "migrate", "up", "--json"))
+	if again.Applied == nil || len(again.Applied) > 0 || again.Schema != steps[len(steps)-1].Version {
+		t.Errorf("got %+v", again)
 	}
 	if out := call(t, "", owner, "migrate", "up").ok(t); strings.Contains(out, "applied ") {
 		t.Errorf("printed %s", out)
