@@ -298,7 +298,7 @@ func (h *Console) NewClient(t testing.TB) *Client {
 	return &Client{&http.Client{
 		Transport:     h.transport,
 		Jar:           jar,
-		Timeout:       30 * time.Second,
+		Timeout:       3 * time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, h}
 }

@@ -78,7 +78,7 @@ var tested = []string{
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/back-up-lead-keys.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
 	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md", "how-to/answer-privacy-requests.md",
-	"how-to/export-evidence.md", "how-to/retain-leads.md",
+	"how-to/export-evidence.md", "how-to/retain-leads.md", "how-to/upgrade.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -335,6 +335,9 @@ func TestDeployGuide(t *testing.T) {
 		if !strings.Contains(out, part) {
 			t.Errorf("deploy.md does not print %s: %s", part, out)
 		}
+	}
+	if out := r.follow(t, "how-to/upgrade.md"); !strings.Contains(out, "schema ") || !strings.Contains(out, "the schema is up to date") {
+		t.Errorf("upgrade.md prints %s", out)
 	}
 }
 

@@ -51,6 +51,7 @@ const slug = "harbour-leads"
 type platform struct {
 	binary string
 	env    []string
+	owner  string // the setting of the database URL for migrations
 	secret string
 	nodes  [2]*process
 }
@@ -63,15 +64,24 @@ type process struct {
 	log      *testkit.Log
 }
 
+// build builds the service and returns its path.
+func build(t *testing.T, flags ...string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "pingpost")
+	args := append(append([]string{"build"}, flags...), "-o", binary, "../../cmd/pingpost")
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("building pingpost: %v\n%s", err, out)
+	}
+	return binary
+}
+
 // newPlatform builds the service, and creates a partner. It starts no nodes.
 func newPlatform(t *testing.T) *platform {
 	t.Helper()
-	p := &platform{binary: filepath.Join(t.TempDir(), "pingpost")}
-	if out, err := exec.Command("go", "build", "-o", p.binary, "../../cmd/pingpost").CombinedOutput(); err != nil {
-		t.Fatalf("building pingpost: %v\n%s", err, out)
-	}
+	database := testkit.NewDatabaseURLs(t)
+	p := &platform{binary: build(t), owner: "PINGPOST_DATABASE_URL=" + database.OwnerURL}
 	p.env = append(os.Environ(),
-		"PINGPOST_DATABASE_URL="+testkit.NewDatabaseURLs(t).AppURL,
+		"PINGPOST_DATABASE_URL="+database.AppURL,
 		"PINGPOST_PLATFORM_KEYS="+node.NewKey().Reveal(), "LEAD_VAULT_KEK="+node.NewKey().Reveal(),
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com", "PINGPOST_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0") // the test is one client of one partner
@@ -114,14 +124,19 @@ func cannotStore(t *testing.T) []string {
 		"PINGPOST_VAULT_ROLE_ID=role", "PINGPOST_VAULT_SECRET_ID=secret"}
 }
 
+// serve returns the command that runs a node.
+func (p *platform) serve(n *process, settings ...string) *exec.Cmd {
+	cmd := exec.Command(p.binary, "serve")
+	cmd.Env = append(append(p.env[:len(p.env):len(p.env)], "PINGPOST_HTTP_API_ADDR="+n.api, "PINGPOST_HTTP_OPS_ADDR="+n.ops,
+		"PINGPOST_DATABASE_SNAPSHOT_FILE="+n.snapshot), settings...)
+	return cmd
+}
+
 // start starts a node and waits until it answers pings.
 func (p *platform) start(t *testing.T, i int, settings ...string) {
 	t.Helper()
 	n := p.nodes[i]
-	n.log = &testkit.Log{}
-	n.cmd = exec.Command(p.binary, "serve")
-	n.cmd.Env = append(append(p.env[:len(p.env):len(p.env)], "PINGPOST_HTTP_API_ADDR="+n.api, "PINGPOST_HTTP_OPS_ADDR="+n.ops,
-		"PINGPOST_DATABASE_SNAPSHOT_FILE="+n.snapshot), settings...)
+	n.log, n.cmd = &testkit.Log{}, p.serve(n, settings...)
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -249,6 +264,36 @@ func TestNodeThatCannotStore(t *testing.T) {
 	}
 }
 
+// load delivers leads through the proxy until end is called. None may fail. The function more waits until 40 more have
+// been delivered.
+func (p *platform) load(t *testing.T, through proxy) (more, end func()) {
+	t.Helper()
+	p.deliver(t, through, 10)
+	var load sync.WaitGroup
+	stop, delivered := make(chan struct{}), make(chan struct{})
+	for range 4 {
+		load.Go(func() {
+			for {
+				p.deliver(t, through, 1)
+				select {
+				case <-stop:
+					return
+				case delivered <- struct{}{}:
+				}
+			}
+		})
+	}
+	more = func() {
+		for range 40 {
+			<-delivered
+		}
+	}
+	return more, func() {
+		close(stop)
+		load.Wait()
+	}
+}
+
 // If a node is killed under load and started again, no ping and no post fails.
 func TestKilledNode(t *testing.T) {
 	t.Parallel()
@@ -260,28 +305,8 @@ func TestKilledNode(t *testing.T) {
 	for _, program := range programs {
 		t.Run(program.name, func(t *testing.T) {
 			through := program.start(t, [2]backend{p.nodes[0].backend, p.nodes[1].backend})
-			p.deliver(t, through, 10)
-			var load sync.WaitGroup
-			defer load.Wait()
-			stop, delivered := make(chan struct{}), make(chan struct{})
-			defer close(stop)
-			for range 4 {
-				load.Go(func() {
-					for {
-						p.deliver(t, through, 1)
-						select {
-						case <-stop:
-							return
-						case delivered <- struct{}{}:
-						}
-					}
-				})
-			}
-			more := func() {
-				for range 40 {
-					<-delivered
-				}
-			}
+			more, end := p.load(t, through)
+			defer end()
 			more()
 			p.nodes[1].kill()
 			more()
