@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // inPseudoTerminal runs its arguments in a pseudo-terminal. The standard input of the script is what the user types.
@@ -81,6 +84,59 @@ func keysStatusReportsMissingKeys(t *testing.T, p *platform) {
 			}
 		}
 	}
+}
+
+// keysVerifyFindsDamage runs keys verify on leads that can be decrypted, without their key, and with a damaged lead.
+func keysVerifyFindsDamage(t *testing.T, p *platform) {
+	lead := p.partner(1).deliver(t).id
+	verify := func(code int, settings []string, args ...string) (v keyCheckView, problem string) {
+		t.Helper()
+		o := call(t, "", settings, append([]string{"keys", "verify", "--json"}, args...)...)
+		var all []keyCheckView
+		if err := json.Unmarshal([]byte(o.stdout), &all); err != nil || len(all) != 1 || o.code != code {
+			t.Fatalf("keys verify: got %d %s%s", o.code, o.stdout, o.stderr)
+		}
+		return all[0], all[0].Problem
+	}
+	if v, _ := verify(0, p.production(t)); v.Leads == 0 || int64(v.Checked) != min(v.Leads, 100) || v.Failed != 0 {
+		t.Errorf("got %+v", v)
+	}
+	if v, _ := verify(0, p.production(t), "--sample", "1"); v.Checked != 1 {
+		t.Errorf("got %+v, want a sample of one lead", v)
+	}
+	if v, problem := verify(1, p.production(t, "LEAD_VAULT_KEK="+aKEK)); v.Failed != v.Checked || problem == "" {
+		t.Errorf("without the key: got %+v", v)
+	}
+	admin := testkit.Connect(t, p.superuser(t, "pingpost"))
+	damage := func() {
+		t.Helper()
+		for _, sql := range []string{
+			`SET session_replication_role = replica`, // without triggers that protect leads
+			`UPDATE leads SET auth_tag = set_byte(auth_tag, 0, get_byte(auth_tag, 0) # 1) WHERE id = '` + uuidOf(t, lead) + `'`,
+		} {
+			if _, err := admin.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	damage()
+	if v, problem := verify(1, p.production(t), "--sample", "10000"); v.Failed != 1 || !strings.Contains(problem, lead) {
+		t.Errorf("with a damaged lead: got %+v", v)
+	}
+	damage() // changes it back
+	if v, _ := verify(0, p.production(t), "--sample", "10000"); v.Failed != 0 {
+		t.Errorf("got %+v", v)
+	}
+	p.on(t, "keys", "verify", "--sample", "0").fails(t, 2, "--sample")
+}
+
+func uuidOf(t *testing.T, text string) string {
+	t.Helper()
+	u, err := id.Parse(id.Lead, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
 }
 
 // keysStatusReportsMissingJournalKey runs keys status after an erasure, with and without the platform key that the

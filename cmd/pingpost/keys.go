@@ -31,7 +31,7 @@ import (
 
 func keysCommand() *cobra.Command {
 	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(),
-		keysExpire(), keysReseal(), keysIntroduce())
+		keysExpire(), keysReseal(), keysIntroduce(), keysVerify())
 }
 
 // keyServices contains the keys and the services whose data they encrypt.

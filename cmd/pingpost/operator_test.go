@@ -50,6 +50,7 @@ func TestOperator(t *testing.T) {
 	t.Run("next steps", func(t *testing.T) { nextSteps(t, p) })
 	t.Run("leads", func(t *testing.T) { leadCommands(t, p) })
 	t.Run("missing keys", func(t *testing.T) { keysStatusReportsMissingKeys(t, p) })
+	t.Run("keys verify", func(t *testing.T) { keysVerifyFindsDamage(t, p) })
 	t.Run("missing journal key", func(t *testing.T) { keysStatusReportsMissingJournalKey(t, p) })
 	t.Run("evidence", func(t *testing.T) { evidenceCommands(t, p) })
 	t.Run("people", func(t *testing.T) { personCommands(t, p) })

@@ -110,14 +110,16 @@ type encryptedContact struct {
 	envelope      envelope.Envelope
 }
 
+func scanEncrypted(row pgx.CollectableRow) (c encryptedContact, err error) {
+	e := &c.envelope
+	return c, row.Scan(&c.lead, &c.partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
+}
+
 func (m *KeyRotation) reseal(
 	ctx context.Context, batch idBatch, keys *keyring.Keys,
 ) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
-	all, err := readBatch(ctx, m.Leads.pool, func(row pgx.CollectableRow) (c encryptedContact, err error) {
-		e := &c.envelope
-		return c, row.Scan(&c.lead, &c.partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
-	}, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
+	all, err := readBatch(ctx, m.Leads.pool, scanEncrypted, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
 	if err != nil || len(all) == 0 {
 		return last, done, err
 	}
@@ -168,5 +170,10 @@ func (c encryptedContact) open(key [envelope.KeySize]byte) (contact Contact, err
 
 func (m *RotationProgress) fail(lead uuid.UUID, err error) {
 	m.Failed++
-	m.Cause = fmt.Errorf("lead %s: %w", id.Format(id.Lead, lead), err)
+	m.Cause = withLead(lead, err)
+}
+
+// withLead adds the ID of a lead to an error.
+func withLead(lead uuid.UUID, err error) error {
+	return fmt.Errorf("lead %s: %w", id.Format(id.Lead, lead), err)
 }
