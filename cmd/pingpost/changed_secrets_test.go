@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
-// secretsAreReadAgain replaces each secret of a running node by changing its file. Secrets with which the node would not
-// work are rejected.
+// secretsAreReadAgain replaces each secret of a running node by changing its file. Secrets with which the node would
+// not work are rejected.
 func secretsAreReadAgain(t *testing.T, p *platform) {
 	folder := t.TempDir()
 	file := func(name string) string { return filepath.Join(folder, name) }
@@ -36,14 +36,18 @@ func secretsAreReadAgain(t *testing.T, p *platform) {
 			current[name] = value
 		}
 	}
-	databaseURL, platformKey, localKey := current["PINGPOST_DATABASE_URL"], current["PINGPOST_PLATFORM_KEYS"], current["LEAD_VAULT_KEK"]
+	databaseURL := current["PINGPOST_DATABASE_URL"]
+	platformKey, localKey := current["PINGPOST_PLATFORM_KEYS"], current["LEAD_VAULT_KEK"]
 	write("pingpost.yaml", "limits:", "  post_concurrency: 64")
 	write("database-url", databaseURL)
 	write("platform-keys", platformKey)
 	write("lead-vault-kek", localKey)
 	node, api, _ := serve(t, settings)
 	logged := func(text string) int { return strings.Count(node.stdout.String(), text) }
-	const used, rejected = `"msg":"secrets read again"`, `"msg":"cannot use the changed secrets, using the previous ones"`
+	const (
+		used     = `"msg":"secrets read again"`
+		rejected = `"msg":"cannot use the changed secrets, using the previous ones"`
+	)
 	replace := func(name, result string, lines ...string) {
 		t.Helper()
 		before := logged(result)
@@ -56,7 +60,8 @@ func secretsAreReadAgain(t *testing.T, p *platform) {
 
 	// The database: another user, as from a system that issues users for a day.
 	admin := testkit.Connect(t, p.superuser(t, "pingpost"))
-	if _, err := admin.Exec(t.Context(), `CREATE ROLE pingpost_today LOGIN PASSWORD 'today' IN ROLE pingpost_app`); err != nil {
+	const create = `CREATE ROLE pingpost_today LOGIN PASSWORD 'today' IN ROLE pingpost_app`
+	if _, err := admin.Exec(t.Context(), create); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(databaseURL)

@@ -112,7 +112,8 @@ func keysVerifyFindsDamage(t *testing.T, p *platform) {
 		t.Helper()
 		for _, sql := range []string{
 			`SET session_replication_role = replica`, // without triggers that protect leads
-			`UPDATE leads SET auth_tag = set_byte(auth_tag, 0, get_byte(auth_tag, 0) # 1) WHERE id = '` + uuidOf(t, lead) + `'`,
+			`UPDATE leads SET auth_tag = set_byte(auth_tag, 0, get_byte(auth_tag, 0) # 1)
+				WHERE id = '` + uuidOf(t, lead) + `'`,
 		} {
 			if _, err := admin.Exec(t.Context(), sql); err != nil {
 				t.Fatal(err)
@@ -120,7 +121,8 @@ func keysVerifyFindsDamage(t *testing.T, p *platform) {
 		}
 	}
 	damage()
-	if v, problem := verify(1, p.production(t), "--sample", "10000"); v.Failed != 1 || !strings.Contains(problem, lead) {
+	v, problem := verify(1, p.production(t), "--sample", "10000")
+	if v.Failed != 1 || !strings.Contains(problem, lead) {
 		t.Errorf("with a damaged lead: got %+v", v)
 	}
 	damage() // changes it back

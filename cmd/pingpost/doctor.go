@@ -14,7 +14,7 @@ import (
 
 func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "Connect to everything that is configured, and say what is wrong", Args: noArgs,
+		Use: "doctor", Short: "Check the settings and every connection that a node needs", Args: noArgs,
 		Long: "Connect to everything that is configured: the database, Vault, the erasure journal and the public\n" +
 			"URLs. For each check, this command prints what it found and, if there is a problem, what to do. If a\n" +
 			"check fails, checks that depend on it are left out, and the command exits with 1. It needs no running\n" +

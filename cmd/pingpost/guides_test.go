@@ -336,7 +336,8 @@ func TestDeployGuide(t *testing.T) {
 			t.Errorf("deploy.md does not print %s: %s", part, out)
 		}
 	}
-	if out := r.follow(t, "how-to/upgrade.md"); !strings.Contains(out, "schema ") || !strings.Contains(out, "the schema is up to date") {
+	out = r.follow(t, "how-to/upgrade.md")
+	if !strings.Contains(out, "schema ") || !strings.Contains(out, "the schema is up to date") {
 		t.Errorf("upgrade.md prints %s", out)
 	}
 }

@@ -25,8 +25,8 @@ const healthTimeout = 5 * time.Second
 func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "health", Short: "Check the health of the node on this machine", Args: noArgs,
-		Long: "Check the health of the node on this machine, for container platforms that run a command for this.\n" +
-			"The command calls /healthz on the node's http.ops_addr, and exits with 1 if the node does not respond.\n" +
+		Long: "Check the health of the node on this machine, for container platforms whose health check is a\n" +
+			"command. It calls /healthz on the node's http.ops_addr, and exits with 1 if the node does not respond.\n" +
 			"With --ready, it calls /readyz, prints the checks that fail, and exits with 1 unless the node is ready.",
 	}
 	file, asJSON := configFlag(c), jsonFlag(c)

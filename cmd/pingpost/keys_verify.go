@@ -30,7 +30,8 @@ wrapping key in memory, and prints no personal data. It exits with 1 if a lead c
 after a restore, and before you delete a key.`,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	sample := c.Flags().Int("sample", 100, fmt.Sprintf("how many leads to decrypt for each key version: a `NUMBER` from 1 to %d", maxSample))
+	sample := c.Flags().Int("sample", 100,
+		fmt.Sprintf("how many leads to decrypt for each key version: a `NUMBER` from 1 to %d", maxSample))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *sample < 1 || *sample > maxSample {
 			return usageError{fmt.Errorf("--sample: enter a number from 1 to %d", maxSample)}
@@ -46,7 +47,8 @@ after a restore, and before you delete a key.`,
 				if check.Cause != nil {
 					v.Problem, failed = check.Cause.Error(), true
 				}
-				views, rows = append(views, v), append(rows, []any{v.Wrapper, v.Version, v.Leads, v.Checked, v.Failed, v.Problem})
+				views = append(views, v)
+				rows = append(rows, []any{v.Wrapper, v.Version, v.Leads, v.Checked, v.Failed, v.Problem})
 			}
 			if *asJSON {
 				err = printJSON(c.OutOrStdout(), views)

@@ -310,7 +310,8 @@ func setAndPublish(t *testing.T, p *platform) {
 		t.Errorf("got the differences %s", out)
 	}
 	changes := printed[[]changeView](t, p.on(t, "pricing", "diff", "2", "3", "--json"))
-	if len(changes) != 1 || changes[0].Industry != "plumber" || changes[0].Country != "GB" || changes[0].Urgency != "urgent" ||
+	if len(changes) != 1 || changes[0].Industry != "plumber" || changes[0].Country != "GB" ||
+		changes[0].Urgency != "urgent" ||
 		*changes[0].Old.Price != "55.20" || *changes[0].New.Price != "62.40" || changes[0].New.Currency != "GBP" {
 		t.Errorf("got the differences %+v", changes)
 	}
@@ -325,8 +326,8 @@ func explainPrices(t *testing.T, p *platform) {
 	}
 	cell := []string{"pricing", "explain", "--industry", "plumber", "--country", "GB"}
 	e := printed[explanationView](t, p.on(t, append(cell, "--urgency", "urgent", "--json")...))
-	if e.Industry != "plumber" || e.Country != "GB" || e.Urgency != "urgent" || *e.Result.Price != "62.40" || len(e.Steps) < 2 ||
-		e.PartnerExcludes {
+	if e.Industry != "plumber" || e.Country != "GB" || e.Urgency != "urgent" || *e.Result.Price != "62.40" ||
+		len(e.Steps) < 2 || e.PartnerExcludes {
 		t.Errorf("explained %+v", e)
 	}
 	for _, c := range []struct {
@@ -365,7 +366,8 @@ func publishLater(t *testing.T, p *platform) {
 	}
 	at := now.Add(time.Hour).Truncate(time.Second)
 	scheduled := printed[cardView](t, p.on(t, append(publish, at.Format(time.RFC3339), "--json")...))
-	if scheduled.ID != draft || scheduled.State != "scheduled" || !scheduled.EffectiveAt.Equal(at) || scheduled.Version != 0 {
+	if scheduled.ID != draft || scheduled.State != "scheduled" || !scheduled.EffectiveAt.Equal(at) ||
+		scheduled.Version != 0 {
 		t.Errorf("published %+v", scheduled)
 	}
 	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").rejected(t, "conflict/state")

@@ -78,7 +78,8 @@ type stepView struct {
 
 func viewExplanation(e ratecard.Explanation) explanationView {
 	v := explanationView{
-		e.Industry.Slug, e.Country, e.Class.String(), viewPrice(e.Cell), e.PartnerExclusion, make([]stepView, len(e.Steps)),
+		e.Industry.Slug, e.Country, e.Class.String(), viewPrice(e.Cell), e.PartnerExclusion,
+		make([]stepView, len(e.Steps)),
 	}
 	for i, s := range e.Steps {
 		v.Steps[i] = stepView{s.Name, s.Effect, s.Value, s.Place, s.Selector, s.Note}

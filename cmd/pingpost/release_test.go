@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"flag"
@@ -28,13 +29,17 @@ func TestReleaseFiles(t *testing.T) {
 	if err := doc.GenManTree(root, header, man); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(
-		root.GenBashCompletionFileV2(filepath.Join(completions, "pingpost.bash"), true),
-		root.GenZshCompletionFile(filepath.Join(completions, "_pingpost")),
-		root.GenFishCompletionFile(filepath.Join(completions, "pingpost.fish"), true),
-		root.GenPowerShellCompletionFileWithDesc(filepath.Join(completions, "pingpost.ps1")),
-	); err != nil {
-		t.Fatal(err)
+	names := map[string]string{
+		"bash": "pingpost.bash", "fish": "pingpost.fish", "powershell": "pingpost.ps1", "zsh": "_pingpost",
+	}
+	for shell, write := range completionScripts {
+		var script bytes.Buffer
+		if err := write(root, &script); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(completions, names[shell]), script.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var check func(c *cobra.Command)
 	check = func(c *cobra.Command) {

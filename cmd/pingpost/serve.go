@@ -116,7 +116,7 @@ func logFatal(log *slog.Logger, msg string, err error) error {
 func wait(ctx context.Context, unhook func(), node *app.App) error {
 	failed := node.Wait(ctx)
 	unhook()
-	// The unit need not repeat how long a stop may take.
+	// Ask systemd for the time that the stop may take, so that TimeoutStopSec need not match the settings.
 	notifySystemd(daemon.SdNotifyStopping, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", node.StopTimeout().Microseconds()))
 	if err := node.Stop(context.WithoutCancel(ctx)); failed == nil {
 		failed = err

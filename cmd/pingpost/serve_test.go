@@ -76,7 +76,8 @@ func opsOf(ops string) []string {
 	_, address, _ := strings.Cut(ops, "://")
 	_, port, _ := strings.Cut(address, ":")
 	return []string{
-		"PINGPOST_HTTP_API_ADDR=:0", "PINGPOST_HTTP_OPS_ADDR=:" + port, "PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_HTTP_API_ADDR=:0", "PINGPOST_HTTP_OPS_ADDR=:" + port,
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
 	}
 }
 
@@ -163,11 +164,12 @@ func servesTLS(t *testing.T, p *platform) {
 	call(t, "", withFiles, "health").ok(t)
 	call(t, "", opsOf(ops), "health").fails(t, 1, "not")
 	otherCert, otherKey := ca.Issue(t, "127.0.0.1", time.Now().Add(time.Hour))
-	if err := errors.Join(os.WriteFile(certFile+".other", otherCert, 0o600), os.WriteFile(keyFile+".other", otherKey, 0o600)); err != nil {
+	certFile, keyFile = certFile+".other", keyFile+".other"
+	if err := errors.Join(os.WriteFile(certFile, otherCert, 0o600), os.WriteFile(keyFile, otherKey, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "", append(withFiles, "PINGPOST_HTTP_TLS_CERT_FILE="+certFile+".other", "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile+".other"),
-		"health").fails(t, 1, "certificate")
+	withOthers := append(opsOf(ops), "PINGPOST_HTTP_TLS_CERT_FILE="+certFile, "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile)
+	call(t, "", withOthers, "health").fails(t, 1, "certificate")
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, node.stdout.String())
 	}
@@ -226,7 +228,8 @@ func serveWaits(t *testing.T, p *platform) {
 	}
 	var health healthView
 	o := call(t, "", opsOf(ops), "health", "--ready", "--json")
-	if err := json.Unmarshal([]byte(o.stdout), &health); err != nil || o.code != 1 || health.OK || health.Checks["database"] == "ok" {
+	if err := json.Unmarshal([]byte(o.stdout), &health); err != nil || o.code != 1 || health.OK ||
+		health.Checks["database"] == "ok" {
 		t.Errorf("health --ready --json: got %d %s", o.code, o.stdout)
 	}
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {

@@ -58,7 +58,7 @@ type Options struct {
 	Listeners   *Listeners // nil to open the configured addresses
 	// ReadConfig reads the configuration again, for its secrets. If it is nil, the secrets are never replaced.
 	ReadConfig  func() (*config.Config, error)
-	Hangup      <-chan os.Signal // tells the node to read the secrets again
+	Hangup      <-chan os.Signal // receives SIGHUP, after which the node reads its secrets again
 	SinglePosts bool             // store each post in its own database transaction; for benchmarks
 }
 
@@ -381,12 +381,13 @@ func (a *App) run(ctx context.Context) {
 			a.background.Go(func() { work(ctx) })
 		}
 	}
-	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, a.followSecrets, func(ctx context.Context) {
-		if a.awaitDatabase(ctx) {
-			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run,
-				a.rollup.Run, a.followPlatform, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)
-		}
-	})
+	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness,
+		a.followSecrets, func(ctx context.Context) {
+			if a.awaitDatabase(ctx) {
+				start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.queue.Run, a.rollup.Run,
+					a.followPlatform, a.finishErasures, a.enqueueRetentionRuns, a.markDisclosures, a.recordRejections)
+			}
+		})
 	for _, s := range a.servers() {
 		a.background.Go(func() {
 			if err := s.Serve(); err != nil {

@@ -121,7 +121,8 @@ func OpenJournal(p config.Privacy) (journal.Store, error) {
 	})
 }
 
-// CheckSettings checks whether this machine can use what the settings name. It connects to nothing but the erasure journal.
+// CheckSettings checks whether this machine can use what the settings name. It connects to nothing but the erasure
+// journal.
 func CheckSettings(ctx context.Context, cfg *config.Config) (failures, warnings config.Problems) {
 	failures, warnings = cfg.CheckFiles()
 	if err := postgres.CheckURL(cfg.Database.URL.Reveal()); err != nil {

@@ -40,8 +40,8 @@ func newSecrets(o Options) *secrets {
 	return &secrets{filewatch.New(o.Config.SecretFiles()...), o.ReadConfig, o.Hangup}
 }
 
-// followSecrets reads the secrets again when one of their files changes, and when the node gets SIGHUP. If the new
-// secrets cannot be used, it tries again every second, and the previous ones stay in use.
+// followSecrets reads the secrets again when one of their files changes, and when the node gets SIGHUP. If a secret
+// cannot be used, the previous one stays in use, and all secrets are read again every second.
 func (a *App) followSecrets(ctx context.Context) {
 	if a.secrets == nil {
 		return
@@ -74,8 +74,8 @@ func (a *App) followSecrets(ctx context.Context) {
 	}
 }
 
-// replaceSecrets reads the configuration and replaces the secrets. Keys are replaced only if the node can still work
-// with them.
+// replaceSecrets reads the configuration and replaces the secrets. Platform keys are replaced only if they decrypt all
+// signing secrets, and local keys only if the first one is registered.
 func (a *App) replaceSecrets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, secretsTimeout)
 	defer cancel()

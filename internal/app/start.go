@@ -61,8 +61,8 @@ func (a *App) load(ctx context.Context) error {
 }
 
 func unreadableSecrets(unread []string) error {
-	return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
-		firstFew(unread))
+	return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. "+
+		"If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones", firstFew(unread))
 }
 
 // inspect returns an error if the node cannot use the database, or if its database role has more rights

@@ -119,7 +119,8 @@ func (m *KeyRotation) reseal(
 	ctx context.Context, batch idBatch, keys *keyring.Keys,
 ) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
-	all, err := readBatch(ctx, m.Leads.pool, scanEncrypted, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
+	all, err := readBatch(ctx, m.Leads.pool, scanEncrypted, oldDigestsSQL,
+		batch.after, batch.end, first[:], rotationBatchSize)
 	if err != nil || len(all) == 0 {
 		return last, done, err
 	}

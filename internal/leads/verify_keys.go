@@ -16,7 +16,8 @@ type KeyCheck struct {
 	Cause           error // of a failure; nil if there is none
 }
 
-const sampleSQL = `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads JOIN lead_keys ON lead_id = id
+const sampleSQL = `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key
+	FROM leads JOIN lead_keys ON lead_id = id
 	WHERE id IN (SELECT lead_id FROM lead_keys WHERE (key_wrapper, key_version) = ($1, $2) ORDER BY random() LIMIT $3)`
 
 // VerifyKeys decrypts the contact records of randomly selected leads: up to the given number for each key version. It

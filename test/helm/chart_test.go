@@ -279,7 +279,8 @@ func checkPod(t *testing.T, o object) {
 		"fsGroupChangePolicy": "OnRootMismatch", "seccompProfile": map[string]any{"type": "RuntimeDefault"},
 	}
 	wantContainer := map[string]any{
-		"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},
+		"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+		"capabilities": map[string]any{"drop": []any{"ALL"}},
 	}
 	if !reflect.DeepEqual(p.SecurityContext, wantPod) || !reflect.DeepEqual(c.SecurityContext, wantContainer) {
 		t.Errorf("%s %s has the security contexts %v and %v", o.Kind, o.Metadata.Name, p.SecurityContext, c.SecurityContext)
@@ -293,7 +294,8 @@ func checkPod(t *testing.T, o object) {
 	}
 	for _, variable := range c.Env {
 		if variable.Name == "GOMEMLIMIT" {
-			if limit, most := mebibytes(t, variable.Value), mebibytes(t, c.Resources.Limits["memory"]); limit*10 > most*9 || limit*10 < most*8 {
+			limit, most := mebibytes(t, variable.Value), mebibytes(t, c.Resources.Limits["memory"])
+			if limit*10 > most*9 || limit*10 < most*8 {
 				t.Errorf("%s: the memory limit of Go is %d of %d MiB", o.Metadata.Name, limit, most)
 			}
 		}
@@ -321,7 +323,9 @@ func checkPod(t *testing.T, o object) {
 func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 	t.Helper()
 	one := func(kind string) object {
-		i := slices.IndexFunc(all, func(o object) bool { return o.Kind == kind && strings.HasSuffix(o.Metadata.Name, "-"+component) })
+		i := slices.IndexFunc(all, func(o object) bool {
+			return o.Kind == kind && strings.HasSuffix(o.Metadata.Name, "-"+component)
+		})
 		if i < 0 {
 			t.Fatalf("there is no %s of %s", kind, component)
 		}
@@ -355,7 +359,8 @@ func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 	for _, o := range all {
 		if o.Kind == "Service" && strings.Contains(o.Metadata.Name+"-", "-"+component+"-") {
 			for _, p := range o.Spec.Ports {
-				if ports[p.TargetPort] != fmt.Sprint(":", p.Port) || p.TargetPort == "ops" && !strings.HasSuffix(o.Metadata.Name, "-nodes") {
+				forNodes := strings.HasSuffix(o.Metadata.Name, "-nodes")
+				if ports[p.TargetPort] != fmt.Sprint(":", p.Port) || p.TargetPort == "ops" && !forNodes {
 					t.Errorf("the Service %s has the port %v", o.Metadata.Name, p)
 				}
 			}
@@ -367,7 +372,9 @@ func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 		scheme = "HTTPS"
 	}
 	paths := readText(t, root+"/internal/app/operations.go")
-	for p, path := range map[probe]string{c.StartupProbe: "/readyz", c.ReadinessProbe: "/readyz/ping", c.LivenessProbe: "/healthz"} {
+	for p, path := range map[probe]string{
+		c.StartupProbe: "/readyz", c.ReadinessProbe: "/readyz/ping", c.LivenessProbe: "/healthz",
+	} {
 		want := probe{}
 		want.HTTPGet.Path, want.HTTPGet.Port, want.HTTPGet.Scheme = path, "ops", scheme
 		if p != want || !strings.Contains(paths, strconv.Quote(path)+",") {
@@ -428,7 +435,8 @@ func checkPolicies(t *testing.T, all []object) {
 			}
 		}
 		for _, rule := range policy.Spec.Ingress {
-			if port := rule.Ports[0].Port; len(rule.Ports) != 1 || len(rule.From) == 0 || port != component && port != "ops" || component == "migration" {
+			port := rule.Ports[0].Port
+			if len(rule.Ports) != 1 || len(rule.From) == 0 || port != component && port != "ops" || component == "migration" {
 				t.Errorf("the policy of %s allows connections from %v to %v", component, rule.From, rule.Ports)
 			}
 		}
@@ -593,7 +601,9 @@ func TestDatabaseExample(t *testing.T) {
 	}
 	name := cluster.Metadata.Name
 	values := readText(t, examples+"values-cloudnativepg.yaml")
-	for _, want := range []string{name + "-ca}", "cnpg.io/cluster: " + name + "}", "@" + name + "-rw:5432/", secrets + "/database-ca.crt"} {
+	for _, want := range []string{
+		name + "-ca}", "cnpg.io/cluster: " + name + "}", "@" + name + "-rw:5432/", secrets + "/database-ca.crt",
+	} {
 		if !strings.Contains(values, want) {
 			t.Errorf("values-cloudnativepg.yaml does not contain %s", want)
 		}

@@ -80,7 +80,8 @@ func writeSchemas(t *testing.T, kinds map[string]bool) string {
 				}
 			}
 		}
-		read(t, filepath.Join(folders[prometheusOperator], "example/prometheus-operator-crd/monitoring.coreos.com_"+plural+".yaml"), &definition)
+		const crds = "example/prometheus-operator-crd/monitoring.coreos.com_"
+		read(t, filepath.Join(folders[prometheusOperator], crds+plural+".yaml"), &definition)
 		for _, version := range definition.Spec.Versions {
 			write(definition.Spec.Names.Kind, definition.Spec.Group, version.Name, closed(version.Schema.Open))
 		}

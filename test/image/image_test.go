@@ -24,8 +24,8 @@ func TestImage(t *testing.T) {
 			"--storage-driver", "vfs", "--root", storage + "/root", "--runroot", storage + "/run",
 		}, args...)...)
 	}
-	image := buildah("build", "--quiet", "--isolation", "chroot", "--format", "docker", "--build-context", "build="+context,
-		"--file", "deploy/Dockerfile", context)
+	image := buildah("build", "--quiet", "--isolation", "chroot", "--format", "docker",
+		"--build-context", "build="+context, "--file", "deploy/Dockerfile", context)
 	container := buildah("from", image)
 	checkSettings(t, buildah("inspect", "--type", "image", image))
 	files := buildah("mount", container)
@@ -36,19 +36,21 @@ func TestImage(t *testing.T) {
 	if err := os.WriteFile(program, []byte(strings.ReplaceAll(inImage, "FILES", files)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^(TestOperator|TestUsage|TestSign)$", "./cmd/pingpost")
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^(TestOperator|TestUsage|TestSign)$",
+		"./cmd/pingpost")
 	test.Dir, test.Env = root, append(os.Environ(), "PINGPOST_TEST_PROGRAM="+program)
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Errorf("the program's tests in the image: %v\n%s", err, out)
 	}
 }
 
-// inImage runs the program in the image's file system, which is read-only except for its two working folders, as the image's user. Dev
-// runs outside, because it starts Postgres.
+// inImage runs the program in the image's file system, which is read-only except for its two working folders, as the
+// image's user. Dev runs outside, because it starts Postgres.
 const inImage = `#!/bin/sh
 [ "$1" != dev ] || exec FILES/pingpost "$@"
 exec unshare --mount sh -c '
-	mount --bind FILES FILES && mount -o remount,bind,ro FILES && mount --bind /tmp FILES/tmp && mount -t tmpfs tmpfs FILES/var/lib/pingpost &&
+	mount --bind FILES FILES && mount -o remount,bind,ro FILES &&
+	mount --bind /tmp FILES/tmp && mount -t tmpfs tmpfs FILES/var/lib/pingpost &&
 	exec unshare --user --map-user=65532 --map-group=65532 --root=FILES --wd=/var/lib/pingpost /pingpost "$@"' sh "$@"
 `
 
@@ -80,7 +82,8 @@ func checkSettings(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	settings := image.Docker.Config
-	if settings.User != "65532:65532" || strings.Join(append(settings.Entrypoint, settings.Cmd...), " ") != "/pingpost serve" ||
+	if settings.User != "65532:65532" ||
+		strings.Join(append(settings.Entrypoint, settings.Cmd...), " ") != "/pingpost serve" ||
 		strings.Join(settings.Healthcheck.Test, " ") != "CMD /pingpost health" {
 		t.Errorf("got %+v", settings)
 	}
@@ -91,7 +94,8 @@ func checkFiles(t *testing.T, files string) {
 	t.Helper()
 	for name, mode := range map[string]os.FileMode{
 		"pingpost": 0o755, "etc/passwd": 0o644, "etc/group": 0o644, "etc/ssl/certs/ca-certificates.crt": 0o644,
-		"usr/share/zoneinfo.zip": 0o644, "tmp": 0o777 | os.ModeSticky | os.ModeDir, "var/lib/pingpost": 0o700 | os.ModeDir,
+		"usr/share/zoneinfo.zip": 0o644, "var/lib/pingpost": 0o700 | os.ModeDir,
+		"tmp": 0o777 | os.ModeSticky | os.ModeDir,
 	} {
 		info, err := os.Stat(filepath.Join(files, name))
 		if err != nil {

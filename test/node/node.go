@@ -102,7 +102,8 @@ func WithVault(v *testkit.Vault, url string) Option {
 	return func(n *Node) {
 		n.Config.Keys.Local = nil
 		n.Config.Vault.Address = url
-		n.Config.Vault.RoleID, n.Config.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
+		role := v.Roles[devvault.Serve]
+		n.Config.Vault.RoleID, n.Config.Vault.SecretID = role.RoleID, config.Secret(role.SecretID)
 		n.Config.Vault.Timeout = time.Second
 		OnMachineClock(n)
 	}

@@ -127,7 +127,8 @@ func cannotStore(t *testing.T) []string {
 // serve returns the command that runs a node.
 func (p *platform) serve(n *process, settings ...string) *exec.Cmd {
 	cmd := exec.Command(p.binary, "serve")
-	cmd.Env = append(append(p.env[:len(p.env):len(p.env)], "PINGPOST_HTTP_API_ADDR="+n.api, "PINGPOST_HTTP_OPS_ADDR="+n.ops,
+	cmd.Env = append(append(p.env[:len(p.env):len(p.env)],
+		"PINGPOST_HTTP_API_ADDR="+n.api, "PINGPOST_HTTP_OPS_ADDR="+n.ops,
 		"PINGPOST_DATABASE_SNAPSHOT_FILE="+n.snapshot), settings...)
 	return cmd
 }

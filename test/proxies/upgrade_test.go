@@ -27,7 +27,10 @@ func TestUpgrade(t *testing.T) {
 	defer end()
 	more()
 	p.binary = next
-	early := &process{backend: backend{testkit.FreeAddress(t), testkit.FreeAddress(t)}, snapshot: filepath.Join(t.TempDir(), "snapshot")}
+	early := &process{
+		backend:  backend{testkit.FreeAddress(t), testkit.FreeAddress(t)},
+		snapshot: filepath.Join(t.TempDir(), "snapshot"),
+	}
 	if err := p.serve(early).Run(); err == nil {
 		t.Error("the new program starts before the migration")
 	}

@@ -31,7 +31,8 @@ func startWithVault(t *testing.T, options ...node.Option) *vaultNode {
 func startBehindProxy(t *testing.T, v *testkit.Vault, options ...node.Option) *vaultNode {
 	t.Helper()
 	network := testkit.NewNetwork(t, strings.TrimPrefix(v.Address, "http://"))
-	n := &vaultNode{node.Start(t, append([]node.Option{node.WithVault(v, "http://"+network.Address())}, options...)...), v, network}
+	options = append([]node.Option{node.WithVault(v, "http://"+network.Address())}, options...)
+	n := &vaultNode{node.Start(t, options...), v, network}
 	testkit.Eventually(t, time.Minute, "data keys are ready", func() bool { return n.status(n.Ops+"/readyz") == http.StatusOK })
 	return n
 }

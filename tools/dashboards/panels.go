@@ -44,8 +44,8 @@ func newDashboard(uid, title, description string) *dashboard.DashboardBuilder {
 		Refresh("30s").
 		Time("now-3h", "now").
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Link(dashboard.NewDashboardLinkBuilder("Pingpost").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{tag}).
-			IncludeVars(true).KeepTime(true)).
+		Link(dashboard.NewDashboardLinkBuilder("Pingpost").
+			Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{tag}).IncludeVars(true).KeepTime(true)).
 		Link(dashboard.NewDashboardLinkBuilder("Runbooks").Type(dashboard.DashboardLinkTypeLink).Icon("doc").
 			Url(runbooks + "README.md").TargetBlank(true)).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).

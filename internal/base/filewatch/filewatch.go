@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Files are files that may be changed, replaced, created or removed. A symbolic link stands for the file to which it
-// leads. Files is not safe for concurrent use.
+// Files are files that may be changed, replaced, created or removed. Symbolic links are followed. Files is not safe for
+// concurrent use.
 type Files struct {
 	names []string
 	seen  []fs.FileInfo // nil for a file that does not exist

@@ -62,7 +62,8 @@ func openBucket(o Options) (Store, error) {
 	}
 	b.keys.set(o.AccessKey, o.SecretKey)
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds: credentials.New(&b.keys), Secure: endpoint.Scheme == "https", Region: o.Region, MaxRetries: bucketAttempts,
+		Creds: credentials.New(&b.keys), Secure: endpoint.Scheme == "https", Region: o.Region,
+		MaxRetries: bucketAttempts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint of the erasure journal's bucket is not valid: %w", err)

@@ -111,7 +111,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 }
 
 // ReplaceURL uses the user, the password and the TLS files of another URL for new connections. It returns an error if
-// the URL names other hosts or another database.
+// the URL names other hosts or another database. Other parameters need a restart.
 func (db *DB) ReplaceURL(url string) error {
 	o := db.options
 	o.URL = url
