@@ -46,7 +46,7 @@ func secretsAreReadAgain(t *testing.T, p *platform) {
 	logged := func(text string) int { return strings.Count(node.stdout.String(), text) }
 	const (
 		used     = `"msg":"secrets read again"`
-		rejected = `"msg":"cannot use the changed secrets, using the previous ones"`
+		rejected = `"msg":"cannot use some of the changed secrets, retrying"`
 	)
 	replace := func(name, result string, lines ...string) {
 		t.Helper()
@@ -86,6 +86,14 @@ func secretsAreReadAgain(t *testing.T, p *platform) {
 	here.deliver(t)
 	u.Host = host(t, databaseURL)
 	replace("database-url", used, u.String())
+
+	// A file that is still being written is not read.
+	failures := logged(rejected)
+	write("database-url", databaseURL[:len(databaseURL)/2])
+	replace("database-url", used, u.String())
+	if logged(rejected) > failures {
+		t.Errorf("half of a file was read: %s", node.stdout.String())
+	}
 
 	// The platform key: a quote with the new key is not valid on a node that does not have it.
 	replace("platform-keys", rejected, oldKey)

@@ -53,6 +53,7 @@ func serveCommand(unhook func()) *cobra.Command {
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		hangup := hangups()
 		read := func() (*config.Config, error) { return config.Load(source(*file, config.Serve)) }
 		cfg, err := read()
 		if err != nil {
@@ -71,7 +72,7 @@ func serveCommand(unhook func()) *cobra.Command {
 			Clock:       clock.System{},
 			Log:         os.Stdout,
 			ReadConfig:  read,
-			Hangup:      hangups(),
+			Hangup:      hangup,
 		})
 		if err != nil {
 			return logFatal(log, "start failed", err)
@@ -88,7 +89,7 @@ func serveCommand(unhook func()) *cobra.Command {
 // hangups returns a channel for SIGHUP, which stops other commands.
 func hangups() <-chan os.Signal {
 	c := make(chan os.Signal, 1)
-	signal.Reset(syscall.SIGHUP)
+	signal.Ignore(syscall.SIGHUP) // it no longer ends the context of the command
 	signal.Notify(c, syscall.SIGHUP)
 	return c
 }

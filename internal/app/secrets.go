@@ -22,26 +22,39 @@ import (
 const (
 	// secretsEvery is how often a node checks whether a file with a secret has changed.
 	secretsEvery = time.Second
+	// secretsRetryMax is the longest pause between two attempts to use the changed secrets.
+	secretsRetryMax = time.Minute
 	// secretsTimeout limits how long the check of new keys against the database may take.
 	secretsTimeout = 10 * time.Second
 )
 
 // secrets reads the secrets of a running node again.
 type secrets struct {
-	files  *filewatch.Files
-	read   func() (*config.Config, error)
-	hangup <-chan os.Signal
+	readConfig func() (*config.Config, error)
+	hangup     <-chan os.Signal
+	files      *filewatch.Files
 }
 
 func newSecrets(o Options) *secrets {
 	if o.ReadConfig == nil {
 		return nil
 	}
-	return &secrets{filewatch.New(o.Config.SecretFiles()...), o.ReadConfig, o.Hangup}
+	return &secrets{o.ReadConfig, o.Hangup, filewatch.New(o.Config.SecretFiles()...)}
+}
+
+// read reads the configuration, and watches the files that it names from then on.
+func (s *secrets) read() (*config.Config, error) {
+	for {
+		cfg, err := s.readConfig()
+		if err != nil || slices.Equal(cfg.SecretFiles(), s.files.Names()) {
+			return cfg, err
+		}
+		s.files = filewatch.New(cfg.SecretFiles()...) // read again, in case one has changed in between
+	}
 }
 
 // followSecrets reads the secrets again when one of their files changes, and when the node gets SIGHUP. If a secret
-// cannot be used, the previous one stays in use, and all secrets are read again every second.
+// cannot be used, the previous one stays in use, and all secrets are read again after a pause.
 func (a *App) followSecrets(ctx context.Context) {
 	if a.secrets == nil {
 		return
@@ -49,33 +62,45 @@ func (a *App) followSecrets(ctx context.Context) {
 	tick := time.NewTicker(secretsEvery)
 	defer tick.Stop()
 	var failure failurelog.State
-	due := false
+	due, pause := clock.System{}.Now(), secretsEvery // a file may have changed while the node was starting
+	changed := false
 	for {
+		hangup := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.secrets.hangup:
-			due = true
+			hangup = true
 		case <-tick.C:
 		}
-		due = a.secrets.files.Changed() || due
-		if !due {
+		now := clock.System{}.Now()
+		if a.secrets.files.Changed() { // at the next tick, in case a file is still being written
+			due, pause, changed = now.Add(secretsEvery/2), secretsEvery, true
+		}
+		if hangup {
+			due, pause, changed = now, secretsEvery, true
+		}
+		if due.IsZero() || now.Before(due) {
 			continue
 		}
-		err := a.replaceSecrets(ctx)
-		due = err != nil
-		switch {
+		due = time.Time{}
+		switch err := a.replaceSecrets(ctx); {
 		case err == nil:
-			failure.End()
-			a.log.Info("secrets read again")
-		case ctx.Err() == nil && failure.Due(err.Error(), clock.System{}.Now()):
-			a.log.Error("cannot use the changed secrets, using the previous ones", "error", err)
+			if changed || failure.End() {
+				a.log.Info("secrets read again")
+			}
+			changed, failure = false, failurelog.State{}
+		case ctx.Err() == nil:
+			due, pause = now.Add(pause), min(2*pause, secretsRetryMax)
+			if failure.Due(err.Error(), now) {
+				a.log.Error("cannot use some of the changed secrets, retrying", "error", err)
+			}
 		}
 	}
 }
 
-// replaceSecrets reads the configuration and replaces the secrets. Platform keys are replaced only if they decrypt all
-// signing secrets, and local keys only if the first one is registered.
+// replaceSecrets reads the configuration and replaces the secrets that can be used. Platform keys are replaced only if
+// they decrypt all signing secrets, and local keys only if the first one is registered.
 func (a *App) replaceSecrets(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, secretsTimeout)
 	defer cancel()
@@ -83,21 +108,25 @@ func (a *App) replaceSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.db.ReplaceURL(next.Database.URL.Reveal()); err != nil {
-		return err
-	}
-	a.keys.replaceLogins(next.Vault)
-	journal.SetCredentials(a.journal, next.Privacy.JournalAccessKey, next.Privacy.JournalSecretKey.Reveal())
-	if err := a.replacePlatformKeys(ctx, next.Keys.PlatformKeys()); err != nil {
-		return err
-	}
-	if err := a.replaceLocalKeys(ctx, next); err != nil {
-		return err
-	}
-	if others := config.ChangedSettings(a.cfg, next); len(others) > 0 {
+	others := config.ChangedSettings(a.cfg, next)
+	others = slices.DeleteFunc(others, func(path string) bool { return path == "privacy.journal_access_key" })
+	if len(others) > 0 {
 		a.log.Warn("restart the node to use the other changed settings", "settings", strings.Join(others, ", "))
 	}
-	return nil
+	a.keys.replaceLogins(withSecrets(a.cfg.Vault, next.Vault))
+	journal.SetCredentials(a.journal, next.Privacy.JournalAccessKey, next.Privacy.JournalSecretKey.Reveal())
+	return errors.Join(
+		a.db.ReplaceURL(next.Database.URL.Reveal()),
+		a.replacePlatformKeys(ctx, next.Keys.PlatformKeys()),
+		a.replaceLocalKeys(ctx, next.Keys.LocalKEKs()),
+	)
+}
+
+// withSecrets returns the current settings with the secrets of the next ones.
+func withSecrets(current, next config.Vault) config.Vault {
+	current.SecretID, current.ReadSecretID = next.SecretID, next.ReadSecretID
+	current.Token, current.ReadToken = next.Token, next.ReadToken
+	return current
 }
 
 // replacePlatformKeys replaces the platform keys, unless a signing secret could then not be read.
@@ -122,8 +151,7 @@ func (a *App) replacePlatformKeys(ctx context.Context, platform [][]byte) error 
 }
 
 // replaceLocalKeys replaces the keys of the local key wrapper, unless the first one is not registered (decision 55).
-func (a *App) replaceLocalKeys(ctx context.Context, next *config.Config) error {
-	keks := next.Keys.LocalKEKs()
+func (a *App) replaceLocalKeys(ctx context.Context, keks [][]byte) error {
 	if (a.keys.local == nil) != (len(keks) == 0) {
 		return errors.New("keys.local_kek was added or removed: restart the node to use this setting")
 	}
@@ -134,7 +162,7 @@ func (a *App) replaceLocalKeys(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if next.Wrapper() == config.WrapperLocal && local.Keys()[0] != a.keys.local.Keys()[0] {
+	if a.cfg.Wrapper() == config.WrapperLocal && local.Keys()[0] != a.keys.local.Keys()[0] {
 		registered, err := a.leads.WrappingKeys(ctx)
 		if err != nil {
 			return err

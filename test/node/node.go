@@ -69,6 +69,9 @@ type Node struct {
 	Client          *http.Client
 	Root            *pgx.Conn
 
+	// ReadConfig reads the configuration again, for its secrets; nil if they are never replaced.
+	ReadConfig func() (*config.Config, error)
+
 	LosesAnswers bool // the test drops some of the database's responses
 	seen         *seen
 	stopped      bool
@@ -151,6 +154,7 @@ func Start(t *testing.T, options ...Option) *Node {
 func (n *Node) launch(t testing.TB, listeners *app.Listeners) (err error) {
 	if n.App, err = app.Start(t.Context(), app.Options{
 		Config: n.Config, Environment: "development", Version: Version, Clock: n.Clock, Log: n.Log, Listeners: listeners,
+		ReadConfig: n.ReadConfig,
 	}); err != nil {
 		return err
 	}

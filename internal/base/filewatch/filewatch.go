@@ -20,6 +20,9 @@ func New(names ...string) *Files {
 	return f
 }
 
+// Names returns the names of the files.
+func (f *Files) Names() []string { return f.names }
+
 // Changed reports whether one of the files has changed since the last call, or since New. Read the files after the
 // call, so that the next call detects a change that is made in between.
 func (f *Files) Changed() bool {
