@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/failurelog"
 	"github.com/pingpost/pingpost/internal/base/filewatch"
 )
 
@@ -21,6 +22,8 @@ type Certificate struct {
 	mu      sync.Mutex
 	checked time.Time // when the files were last checked
 	files   *filewatch.Files
+	changed bool // the files have changed since current was read
+	failure failurelog.State
 	current *tls.Certificate
 }
 
@@ -54,13 +57,15 @@ func (c *Certificate) get() *tls.Certificate {
 		return c.current
 	}
 	c.checked = now
-	if !c.files.Changed() {
+	if c.changed = c.files.Changed() || c.changed; !c.changed {
 		return c.current
 	}
-	if err := c.load(); err != nil {
-		c.log.Error("cannot read the changed TLS certificate, using the previous one", "error", err)
-	} else {
+	switch err := c.load(); {
+	case err == nil:
+		c.changed, c.failure = false, failurelog.State{}
 		c.log.Info("TLS certificate read again", "expires", c.current.Leaf.NotAfter)
+	case c.failure.Due(err.Error(), now):
+		c.log.Error("cannot read the changed TLS certificate, using the previous one", "error", err)
 	}
 	return c.current
 }
