@@ -51,6 +51,7 @@ ready
 node=$(property MainPID)
 [ "$(ps -o user= -p "$node")" = pingpost ]
 [ "$(mode /var/lib/pingpost)" = 'pingpost:pingpost 700' ]
+curl -sS http://127.0.0.1:8082/metrics | grep '^process_start_time_seconds '
 
 # An upgrade does not restart the node, because migrations come first.
 dpkg --install second.deb
@@ -88,4 +89,5 @@ fails systemctl is-active pingpost
 fails systemctl is-enabled pingpost
 [ -s /etc/pingpost/platform-keys ]
 dpkg --purge pingpost
-[ ! -e /etc/pingpost ] && [ ! -e /var/lib/pingpost ]
+[ ! -e /etc/pingpost/pingpost.yaml ] && [ ! -e /var/lib/pingpost ]
+[ -s /etc/pingpost/platform-keys ] # the leads in backups need the keys
