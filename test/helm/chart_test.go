@@ -72,10 +72,11 @@ func template(t *testing.T, from string, arguments ...string) (stdout, stderr st
 
 // object is a Kubernetes object with the fields that the tests use.
 type object struct {
-	Kind     string
-	Metadata metadata
-	Data     map[string]string
-	Spec     struct {
+	Kind      string
+	Metadata  metadata
+	Data      map[string]string
+	Immutable bool
+	Spec      struct {
 		pod      `yaml:",inline"`
 		Template struct {
 			Metadata metadata
@@ -301,6 +302,10 @@ func checkPod(t *testing.T, o object) {
 		}
 	}
 	component := o.component()
+	hook := map[string]string{"Job": "pre-install,pre-upgrade", "Pod": "test"}[o.Kind]
+	if got := o.Metadata.Annotations["helm.sh/hook"]; got != hook {
+		t.Errorf("%s %s is the hook %q, want %q", o.Kind, o.Metadata.Name, got, hook)
+	}
 	for file, secret := range p.files() {
 		allowed := component != "migration"
 		switch file {
@@ -332,7 +337,11 @@ func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 		return all[i]
 	}
 	deployment, _ := one("Deployment").pod()
-	cfg := load(t, one("ConfigMap").Data["pingpost.yaml"], deployment.files())
+	settings := settingsOf(t, all, deployment)
+	if !settings.Immutable || settings.Metadata.Annotations["helm.sh/resource-policy"] != "keep" {
+		t.Errorf("a rollout changes or deletes the settings of %s that still run", component)
+	}
+	cfg := load(t, settings.Data["pingpost.yaml"], deployment.files())
 	if cfg.Vault.Reads() != decrypts {
 		t.Errorf("%s has the credentials to decrypt: %v", component, cfg.Vault.Reads())
 	}
@@ -380,6 +389,43 @@ func checkNode(t *testing.T, all []object, component string, decrypts bool) {
 		if p != want || !strings.Contains(paths, strconv.Quote(path)+",") {
 			t.Errorf("%s has the probe %v, want %v", component, p, want)
 		}
+	}
+}
+
+// settingsOf returns the ConfigMap of a pod.
+func settingsOf(t *testing.T, all []object, p pod) object {
+	t.Helper()
+	for _, volume := range p.Volumes {
+		for _, o := range all {
+			if o.Kind == "ConfigMap" && o.Metadata.Name == volume.ConfigMap.Name {
+				return o
+			}
+		}
+	}
+	t.Fatal("the pod has no ConfigMap")
+	return object{}
+}
+
+// TestSettingsAreReplaced checks that other settings are in another ConfigMap, so that pods with the previous settings
+// keep theirs, and that equal settings are in the same one.
+func TestSettingsAreReplaced(t *testing.T) {
+	names := func(arguments ...string) map[string]string {
+		rendered, stderr, err := template(t, chart, append([]string{"--values", "testdata/minimal.yaml"}, arguments...)...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		found := map[string]string{}
+		all := objects(t, rendered)
+		for _, o := range all {
+			if p, _ := o.pod(); o.Kind == "Deployment" {
+				found[o.component()] = settingsOf(t, all, p).Metadata.Name
+			}
+		}
+		return found
+	}
+	first, same, other := names(), names(), names("--set", "console.config.log.level=debug")
+	if !maps.Equal(first, same) || first["api"] != other["api"] || first["console"] == other["console"] {
+		t.Errorf("got the ConfigMaps %v, %v and %v", first, same, other)
 	}
 }
 
@@ -446,7 +492,7 @@ func checkPolicies(t *testing.T, all []object) {
 		}
 		config := ""
 		for _, o := range all {
-			if o.Kind == "ConfigMap" && o.component() == component {
+			if o.Kind == "ConfigMap" && strings.Contains(o.Metadata.Name, "-"+component+"-") {
 				config = o.Data["pingpost.yaml"]
 			}
 		}

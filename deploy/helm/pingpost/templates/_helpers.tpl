@@ -120,6 +120,11 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version | replace "+" "_" }
 {{ toYaml (mustMergeOverwrite $config $set) }}
 {{- end -}}
 
+{{/* The name of the ConfigMap with the component's configuration file. */}}
+{{- define "pingpost.configName" -}}
+{{ include "pingpost.name" . }}-{{ include "pingpost.config" . | sha256sum | trunc 10 }}
+{{- end -}}
+
 {{/* The image, with the tag or the chart's appVersion. */}}
 {{- define "pingpost.image" -}}
 {{- $image := .Values.image -}}
@@ -154,9 +159,6 @@ metadata:
     {{- with $pod.labels }}{{ toYaml . | nindent 4 }}{{ end }}
   annotations:
     kubectl.kubernetes.io/default-container: pingpost
-    {{- if .serve }}
-    checksum/config: {{ include "pingpost.config" . | sha256sum }}
-    {{- end }}
     {{- with $pod.annotations }}{{ toYaml . | nindent 4 }}{{ end }}
 spec:
   {{- if not $migration }}
@@ -261,7 +263,7 @@ spec:
           {{- end }}
     {{- if not $migration }}
     - name: config
-      configMap: {name: {{ include "pingpost.name" . }}}
+      configMap: {name: {{ include "pingpost.configName" . }}}
     - name: state
       emptyDir: {sizeLimit: 256Mi}
     {{- end }}
