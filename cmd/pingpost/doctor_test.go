@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,6 +86,14 @@ func doctorCommands(t *testing.T, p *platform) {
 		if found[c.failed] != "failed" || c.absent != "" && found[c.absent] != "" {
 			t.Errorf("%s: got %v", name, found)
 		}
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Request-Id", "0d5bfb2b-4c1f-4d5b-8b43-0f0e7f2a6f8d") // of a proxy without nodes
+	}))
+	defer proxy.Close()
+	urls := p.production(t, "PINGPOST_HTTP_PUBLIC_URL="+proxy.URL, "PINGPOST_HTTP_ADMIN_URL="+p.AdminURL)
+	if found := diagnose(t, p, urls...); found["public_url"] != "warning" || found["admin_url"] != "ok" {
+		t.Errorf("URLs of a proxy and a node: got %v", found)
 	}
 	if out := p.on(t, "doctor").ok(t); !strings.Contains(out, "database") || strings.Count(out, "\n") < 10 {
 		t.Errorf("printed %s", out)

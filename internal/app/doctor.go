@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/base/clock"
+	"github.com/pingpost/pingpost/internal/base/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
+	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
@@ -125,7 +127,7 @@ func (d *doctor) checkURL(ctx context.Context, check, url string) {
 		return
 	}
 	answer.Body.Close() //nolint:errcheck // nothing was read
-	if answer.Header.Get("X-Request-Id") == "" {
+	if _, err := id.Parse(id.Request, answer.Header.Get("X-Request-Id")); err != nil {
 		d.add(check, FindingWarning,
 			"%s was answered, but not by pingpost: check to which address the proxy forwards, and that a node is running", url)
 		return
@@ -248,9 +250,9 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 	if d.fails("key_wrapper", err) {
 		return false
 	}
+	defer key.Zero()
 	text := fmt.Sprintf("%s wraps data keys", key.WrappingKey)
-	wrapper, version, err := d.keys.Wrappers.CurrentKeyVersion(ctx)
-	if err == nil && d.keys.Readers.Reads(wrapper, version) {
+	if wrapper, version, err := envelope.ParseWrapped(key.Wrapped); err == nil && d.keys.Readers.Reads(wrapper, version) {
 		unwrapped := d.keys.Readers.Unwrap(ctx, [][]byte{key.Wrapped})[0]
 		if d.fails("key_wrapper", unwrapped.Err) {
 			return true
@@ -265,8 +267,9 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 	}
 	if d.keys.Vault != nil {
 		if may, err := d.keys.Vault.MayDecrypt(ctx); err == nil && may {
-			d.add("key_wrapper", FindingWarning, "the identity with which this node stores leads is also allowed to "+
-				"decrypt them: use one with the policy pingpost-serve")
+			d.add("key_wrapper", FindingWarning, "%s", text+". The identity with which this node stores leads is also "+
+				"allowed to decrypt them: use one with the policy pingpost-serve")
+			return true
 		}
 	}
 	d.add("key_wrapper", FindingOK, "%s", text)

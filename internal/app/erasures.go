@@ -28,7 +28,7 @@ const (
 // erasures contains the state of the erasure journal. If the state is not "ok", staff cannot erase personal
 // data, and may not be able to read it. The node still serves pings and posts.
 type erasures struct {
-	state atomic.Pointer[string]
+	state atomic.Pointer[state]
 	gauge prometheus.Gauge
 	at    prometheus.Gauge // when the journal was last checked
 }
@@ -46,10 +46,10 @@ func newErasures(registry *prometheus.Registry) *erasures {
 	return e
 }
 
-func (e *erasures) set(state string) {
-	e.state.Store(&state)
+func (e *erasures) set(s state) {
+	e.state.Store(&s)
 	value := 0.0
-	if state == stateOK {
+	if s == stateOK {
 		value = 1
 	}
 	e.gauge.Set(value)
@@ -68,7 +68,7 @@ func (a *App) finishErasures(ctx context.Context) {
 			switch {
 			case state == before:
 			case state != stateOK:
-				a.log.Error("erasure journal unusable", "why", state)
+				a.log.Error("erasure journal unusable", "why", state.text)
 			case before != stateUnknown:
 				a.log.Info("erasure journal usable again")
 			}
@@ -81,9 +81,9 @@ func (a *App) finishErasures(ctx context.Context) {
 	}
 }
 
-// checkErasures returns "ok" or a description of the problem with the erasure journal. The result known
+// checkErasures returns the state of the erasure journal. The result known
 // is false if the check itself failed, for example because the database does not respond.
-func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
+func (a *App) checkErasures(ctx context.Context) (found state, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()
 	err := errors.Join(a.privacy.Erasures.Finish(ctx), a.privacy.Erasures.CheckJournal(ctx))
@@ -95,9 +95,9 @@ func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	}
 	if apperr.As(err) == nil {
 		a.log.Error("cannot check the erasure journal, retrying", "error", postgres.Translate(err))
-		return "", false
+		return state{}, false
 	}
-	return reason(err), true
+	return state{"unusable", reason(err)}, true
 }
 
 // reason returns the text of an error for operators, with its cause.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,11 +142,10 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	}
 }
 
-// state returns "ok", or the reason why there are no data keys for new leads. Until the first call to
-// Vault has ended, the state is unknown.
-func (k *Keys) state() string {
+// state shows whether there are data keys for new leads. Until the first call to Vault has ended, it is unknown.
+func (k *Keys) state() state {
 	if !k.Wrappers.Configured() {
-		return "not configured, so posts get 503"
+		return state{"not_configured", "not configured, so posts get 503"}
 	}
 	if k.pool == nil {
 		return stateOK
@@ -154,9 +154,13 @@ func (k *Keys) state() string {
 	case !s.Called:
 		return stateUnknown
 	case s.Failure != nil:
-		return fmt.Sprintf("%s; %d data keys left", s.Failure, s.Ready)
+		text := fmt.Sprintf("%s; %d data keys left", s.Failure, s.Ready)
+		if vault := (*transit.Error)(nil); errors.As(s.Failure, &vault) {
+			return state{vault.Reason, text}
+		}
+		return state{"failed", text}
 	case s.Ready == 0:
-		return "posts use data keys faster than Vault wraps them"
+		return state{"no_data_keys", "posts use data keys faster than Vault wraps them"}
 	}
 	return stateOK
 }
@@ -174,7 +178,7 @@ type wrappingKeys struct {
 }
 
 type wrappingKeysState struct {
-	own     string   // "ok", or the reason why this node cannot store leads
+	own     state    // whether this node can store leads
 	missing []string // the keys that stored leads need but that are not configured
 }
 
@@ -243,24 +247,23 @@ func missingKeys(configured *envelope.Wrappers, uses []leads.KeyUse) (missing []
 const unregisteredAdvice = " is not registered, so posts get 503: configure the platform's key, or register this key " +
 	"with `pingpost keys introduce`"
 
-// ownKeyState returns "ok", or the reason why leads with the node's wrapping key cannot be stored
-// (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
+// ownKeyState shows whether leads with the node's wrapping key can be stored (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
 // node must be able to decrypt them, so that a node with a wrong key is never the first.
-func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey, readsAll bool) (string, error) {
+func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey, readsAll bool) (state, error) {
 	if a.api == nil || !a.keys.Wrappers.Configured() {
 		return stateUnknown, nil
 	}
 	if len(registered) == 0 {
 		problem, err := a.registerFirstKeys(ctx, readsAll)
 		if problem != "" || err != nil {
-			return problem, err
+			return state{"cannot_register", problem}, err
 		}
 		if registered, err = a.leads.WrappingKeys(ctx); err != nil {
-			return "", err
+			return state{}, err
 		}
 	}
 	if own := a.keys.Wrappers.Keys()[0]; !slices.Contains(registered, own) {
-		return own.String() + unregisteredAdvice, nil
+		return state{"not_registered", own.String() + unregisteredAdvice}, nil
 	}
 	return stateOK, nil
 }

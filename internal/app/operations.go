@@ -50,7 +50,7 @@ func (a *App) operations() (ops, profiles *gin.Engine) {
 			return nil
 		}))
 	}
-	check := func(path string, states func(context.Context) map[string]string) {
+	check := func(path string, states func(context.Context) states) {
 		httpserver.Get(ops, path, l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
 			rec.Outcome = "ok"
 			if !a.ready(c.Writer, states(c.Request.Context())) {
@@ -65,7 +65,7 @@ func (a *App) operations() (ops, profiles *gin.Engine) {
 	check("/readyz", a.checks)
 	// Pings need neither the database nor a key wrapper, so load balancers must keep sending pings to a
 	// node while either is unavailable.
-	check("/readyz/ping", func(context.Context) map[string]string { return a.pingChecks() })
+	check("/readyz/ping", func(context.Context) states { return a.pingChecks() })
 	serve(ops, "/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	profiles.NoRoute(none)
 	serve(profiles, "/debug/pprof/*profile", profile)
@@ -89,24 +89,21 @@ func profile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const stateOK = "ok"
-
-// pingChecks returns the results of the readiness checks for pings, by the name of the check. Each
-// result is "ok" or a description of the problem. The data of individual partners is not checked,
+// pingChecks returns the states of the readiness checks for pings. The data of individual partners is not checked,
 // because a problem with one partner must not affect the others.
-func (a *App) pingChecks() map[string]string {
-	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
+func (a *App) pingChecks() states {
+	all := states{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
-		states["rate_card"] = "not loaded"
+		all["rate_card"] = state{"not_loaded", "not loaded"}
 	}
 	if a.directory.Get() == nil {
-		states["directory"] = "not loaded"
+		all["directory"] = state{"not_loaded", "not loaded"}
 	}
-	return states
+	return all
 }
 
 // checks is like pingChecks, but also runs the checks for posts.
-func (a *App) checks(ctx context.Context) map[string]string {
+func (a *App) checks(ctx context.Context) states {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeysState()
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(),
@@ -115,14 +112,14 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	if a.api != nil { // otherwise the node stores no leads
 		states["key_wrapper"], states["wrapping_key"], states["storing"] = a.keys.state(), stateUnknown, stateOK
 		if err := a.leads.Failing(); err != nil {
-			states["storing"] = err.Error()
+			states["storing"] = state{"failed", err.Error()}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	state, err := a.db.Inspect(ctx)
+	found, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"] = "does not respond: " + err.Error()
+		states["database"] = state{"not_responding", "does not respond: " + err.Error()}
 		for _, check := range []string{"commits", "schema", "clock", "partitions"} {
 			states[check] = stateUnknown
 		}
@@ -130,45 +127,45 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	}
 	switch {
 	case !a.loaded.Load():
-		states["database"] = "not loaded yet"
-	case state.ReadOnly:
-		states["database"] = "read-only"
+		states["database"] = state{"not_loaded", "not loaded yet"}
+	case found.ReadOnly:
+		states["database"] = state{"read_only", "read-only"}
 	}
-	if err := state.CheckSchema(); err != nil {
-		states["schema"] = err.Error()
+	if err := found.CheckSchema(); err != nil {
+		states["schema"] = state{"incompatible", err.Error()}
 	}
 	if keys := a.checkWrappingKeys(ctx); a.api != nil {
 		states["wrapping_key"] = keys.own
 	}
-	skew := clock.System{}.Now().Sub(state.Clock)
+	skew := clock.System{}.Now().Sub(found.Clock)
 	a.readiness.skew.Set(skew.Seconds())
-	a.readiness.schema.Set(float64(state.Schema.Version))
+	a.readiness.schema.Set(float64(found.Schema.Version))
 	if skew.Abs() > maxSkew {
-		states["clock"] = "differs from the database's by " + skew.Abs().Round(time.Millisecond).String()
+		states["clock"] = state{"differs", "differs from the database's by " + skew.Abs().Round(time.Millisecond).String()}
 	}
 	return states
 }
 
-// platformKeysState returns "ok", or a message that lists the signing secrets whose platform key is not
-// configured. A damaged secret affects only its partner, so it is a warning (decision 73).
-func (a *App) platformKeysState() string {
+// platformKeysState lists the signing secrets whose platform key is not configured. A damaged secret affects only its
+// partner, so it is a warning (decision 73).
+func (a *App) platformKeysState() state {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
 		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
-		return firstFew(unread) + " cannot be decrypted; check keys.platform_keys for a missing key"
+		return state{"key_missing", firstFew(unread) + " cannot be decrypted; check keys.platform_keys for a missing key"}
 	}
 	return stateOK
 }
 
 // ready writes the response to a health check, and reports whether the node is ready.
-func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
+func (a *App) ready(w http.ResponseWriter, checks states) bool {
 	if a.draining.Load() {
-		states["draining"] = "the node is stopping"
+		checks["draining"] = state{"stopping", "the node is stopping"}
 	}
 	ready := true
-	for _, state := range states {
+	for _, state := range checks {
 		ready = ready && state == stateOK
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -177,9 +174,9 @@ func (a *App) ready(w http.ResponseWriter, states map[string]string) bool {
 	}
 	json.NewEncoder(w).Encode(struct { //nolint:errcheck // the client is gone
 		Ready    bool              `json:"ready"`
-		Checks   map[string]string `json:"checks"`
+		Checks   states            `json:"checks"`
 		Warnings map[string]string `json:"warnings,omitempty"` // the node is ready in spite of them
-	}{ready, states, a.warnings()})
+	}{ready, checks, a.warnings()})
 	return ready
 }
 
@@ -190,7 +187,7 @@ const damageAdvice = " cannot be decrypted although its platform key is configur
 func (a *App) warnings() map[string]string {
 	all := map[string]string{}
 	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
-		all["erasure_journal"] = state
+		all["erasure_journal"] = state.text
 	}
 	if warning := a.wrappingKeys.last.Load().warning(); warning != "" {
 		all["lead_keys"] = warning

@@ -20,20 +20,36 @@ const (
 	commitTimeout = 3 * time.Second
 	// repairTimeout limits one attempt to create missing partitions, or to attach them again.
 	repairTimeout = 10 * time.Minute
-
-	stateUnknown = "unknown"
 )
+
+// state is the state of a check. JSON and logs contain its text.
+type state struct {
+	reason string // "" if the check passes, otherwise one of a fixed set of words for metrics
+	text   string // "ok", or a description of the problem for operators
+}
+
+var (
+	stateOK      = state{"", "ok"}
+	stateUnknown = state{"unknown", "unknown"}
+)
+
+// MarshalText implements encoding.TextMarshaler.
+func (s state) MarshalText() ([]byte, error) { return []byte(s.text), nil }
+
+// states are the states of checks, by the name of the check.
+type states map[string]state
 
 // readiness contains the state of the readiness checks. followReadiness runs these checks in the
 // background, so that changes are logged even if no load balancer requests /readyz.
 type readiness struct {
-	commits    atomic.Pointer[string]
-	partitions atomic.Pointer[string]
+	commits    atomic.Pointer[state]
+	partitions atomic.Pointer[state]
 	gauge      *prometheus.GaugeVec
 	reasons    *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
 	schema     prometheus.Gauge
 	skew       prometheus.Gauge
+	noted      states                      // of the last noteChanges; used only by followReadiness
 	failing    map[string]failurelog.State // by check; used only by followReadiness
 
 	repairing     atomic.Bool            // repairPartitions is running
@@ -48,7 +64,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 		}, []string{"check"}),
 		reasons: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pingpost_check_failing",
-			Help: "1 if the check of /readyz fails, with the reason, otherwise 0.",
+			Help: "1 if the check of /readyz fails, with a word for the reason, otherwise 0.",
 		}, []string{"check", "reason"}),
 		schema: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pingpost_database_schema",
@@ -62,6 +78,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_partitions_end_timestamp_seconds",
 			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
 		}, []string{"table"}),
+		noted:   states{},
 		failing: map[string]failurelog.State{},
 	}
 	registry.MustRegister(r.gauge, r.reasons, r.horizons, r.schema, r.skew)
@@ -76,15 +93,15 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 func (a *App) tryCommit(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	state := stateOK
+	found := stateOK
 	switch err := a.db.Commit(bounded); {
 	case errors.Is(err, postgres.ErrNotConfirmed):
-		state = "not confirmed within " + commitTimeout.String() +
-			": check that the database responds and the synchronous standby is running"
+		found = state{"not_confirmed", "not confirmed within " + commitTimeout.String() +
+			": check that the database responds and the synchronous standby is running"}
 	case err != nil:
-		state = err.Error()
+		found = state{"failed", err.Error()}
 	}
-	a.readiness.commits.Store(&state)
+	a.readiness.commits.Store(&found)
 }
 
 // checkPartitions checks that the tables that posts write to have their current partitions, and starts
@@ -113,9 +130,9 @@ func (a *App) checkPartitions(ctx context.Context) {
 	}
 	problem := "current partition missing in " + strings.Join(missing, ", ")
 	if failure := a.readiness.repairFailure.Load(); failure != nil {
-		a.readiness.setPartitions(problem + ", and it cannot be created: " + *failure)
+		a.readiness.setPartitions(state{"cannot_create", problem + ", and it cannot be created: " + *failure})
 	} else {
-		a.readiness.setPartitions(problem + "; it is being created")
+		a.readiness.setPartitions(state{"missing", problem + "; it is being created"})
 	}
 	if a.readiness.repairing.CompareAndSwap(false, true) {
 		a.background.Go(func() {
@@ -138,7 +155,7 @@ func (a *App) repairPartitions(ctx context.Context) {
 	a.readiness.repairFailure.Store(failure)
 }
 
-func (r *readiness) setPartitions(state string) { r.partitions.Store(&state) }
+func (r *readiness) setPartitions(s state) { r.partitions.Store(&s) }
 
 // checkStoring tries to write to the database if the last posts could not be stored. If the database
 // commits the write, the node becomes ready for posts again, until the next post fails.
@@ -157,8 +174,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	tick := time.NewTicker(readinessEvery)
 	defer tick.Stop()
 	for {
-		if states := a.checks(ctx); ctx.Err() == nil {
-			a.noteChanges(states)
+		if checks := a.checks(ctx); ctx.Err() == nil {
+			a.noteChanges(checks)
 		}
 		select {
 		case <-ctx.Done():
@@ -173,24 +190,27 @@ func (a *App) followReadiness(ctx context.Context) {
 
 // noteChanges logs each check that fails, as failurelog.State decides, and each check that passes again. An
 // unknown state does not count as a change.
-func (a *App) noteChanges(states map[string]string) {
+func (a *App) noteChanges(checks states) {
 	r := a.readiness
-	for check, state := range states {
+	for check, state := range checks {
 		ok := state == stateOK
-		passes, fails, reason := 1.0, 0.0, ""
+		passes, fails := 1.0, 0.0
 		if !ok {
-			passes, fails, reason = 0, 1, state
+			passes, fails = 0, 1
 		}
 		r.gauge.WithLabelValues(check).Set(passes)
-		r.reasons.DeletePartialMatch(prometheus.Labels{"check": check})
-		r.reasons.WithLabelValues(check, reason).Set(fails)
+		r.reasons.WithLabelValues(check, state.reason).Set(fails)
+		if before := r.noted[check]; before.reason != state.reason {
+			r.reasons.DeleteLabelValues(check, before.reason)
+		}
+		r.noted[check] = state
 		failure := r.failing[check]
 		switch {
 		case state == stateUnknown:
 		case ok && failure.End():
 			a.log.Info("check passes again", "check", check)
-		case !ok && failure.Due(state, clock.System{}.Now()):
-			a.log.Warn("check fails", "check", check, "why", state)
+		case !ok && failure.Due(state.text, clock.System{}.Now()):
+			a.log.Warn("check fails", "check", check, "why", state.text)
 		}
 		r.failing[check] = failure
 	}

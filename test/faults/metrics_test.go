@@ -108,7 +108,7 @@ func TestFailingCheckHasReason(t *testing.T) {
 	execRoot(t, n, `INSERT INTO schema_migrations (version_id, is_applied) VALUES (99998, true)`)
 	testkit.Eventually(t, node.Patience, "the metric has the reason", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"),
-			`pingpost_check_failing{check="schema",reason="the schema has version 99998`)
+			`pingpost_check_failing{check="schema",reason="incompatible"} 1`)
 	})
 	if strings.Contains(n.Get(t, n.Ops+"/metrics"), `pingpost_check_failing{check="schema",reason=""}`) {
 		t.Error("the check has two reasons")

@@ -103,8 +103,8 @@ var faults = map[string]series{
 	"PingpostForwardedForIgnored": {of("a", "pingpost_forwarded_for_ignored_total", ""): growing(1)},
 	"PingpostNodeDown":            {of("a", "up", ""): "1+0x210 0+0x9"},
 	"PingpostNodeNotReady": {
-		of("a", "pingpost_check_failing", `check="clock",reason=""`):     "0+0x210 stale",
-		of("a", "pingpost_check_failing", `check="clock",reason="late"`): "_x210 1+0x9",
+		of("a", "pingpost_check_failing", `check="clock",reason=""`):        "0+0x210 stale",
+		of("a", "pingpost_check_failing", `check="clock",reason="differs"`): "_x210 1+0x9",
 	},
 	"PingpostVersionsDiffer":     {of("c", "pingpost_build_info", `version="v0.2.0",revision="b",schema="17"`): constant(1)},
 	"PingpostClockSkew":          {of("a", "pingpost_clock_skew_seconds", ""): constant(-2)},
