@@ -42,6 +42,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/platform/jobs"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -86,6 +87,7 @@ type Options struct {
 	AccessLog      *httpserver.AccessLog // nil disables it
 	Metrics        *httpserver.Metrics
 	Clients        *httpserver.Clients
+	Tracer         *tracing.Tracer // nil without traces
 }
 
 // New returns the handler of the console.
@@ -93,7 +95,7 @@ func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
 		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, Prices: o.Prices, Readable: o.Erasures.CheckReadable,
-		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients,
+		AccessLog: o.AccessLog, Metrics: o.Metrics, Clients: o.Clients, Tracer: o.Tracer,
 	}, Routes(o))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/docs"
@@ -35,6 +36,7 @@ type Options struct {
 	AccessLog    *httpserver.AccessLog // nil for none
 	Metrics      *httpserver.Metrics
 	Clients      *httpserver.Clients
+	Tracer       *tracing.Tracer // nil without traces
 }
 
 // server handles requests to the partner API.
@@ -70,6 +72,7 @@ func New(o Options) (http.Handler, error) {
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
 		Clients:   o.Clients,
+		Tracer:    o.Tracer,
 		Reject:    s.writeError,
 	}
 	get := func(path string, handle httpserver.Handler) { httpserver.Get(engine, path, l.Endpoint(path, handle)) }

@@ -43,6 +43,7 @@ type productJob struct {
 	SinglePosts                        bool   // store each post in its own transaction
 	VaultAddress                       string // "" to use the local key
 	VaultLogin                         devvault.Identity
+	TraceEndpoint                      string // "" for no traces
 }
 
 // newProduct starts the service with a database that contains one partner. The service is stopped after the
@@ -137,6 +138,7 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 		cfg.Vault.Address, cfg.Vault.RoleID = j.VaultAddress, j.VaultLogin.RoleID
 		cfg.Vault.SecretID = config.Secret(j.VaultLogin.SecretID)
 	}
+	cfg.Tracing.Endpoint = j.TraceEndpoint
 	listeners, err := app.Listen(cfg.HTTP)
 	if err != nil {
 		return nil, nil, err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -38,6 +40,7 @@ func pingScenario() *scenario {
 			ratio("product / handler with a GORM insert", "product", "gorm", turn.rate).atLeast(5.5),
 			ratio("processor time per ping, product / bare Gin handler", "product", "bare", turn.cpuMicros).atMost(1.25),
 			ratio(p99+", product / bare Gin handler", "product at a rate", "bare at a rate", turn.p99Micros).atMost(1.25),
+			ratio("product that traces 1% of requests / product", "traced", "product", turn.rate).atLeast(0.95),
 			ratio("product / handler with a GORM insert without a transaction", "product", "gorm untransacted", turn.rate),
 			absolute("resident memory of the product after 500,000 pings", "product", turn.extraValue, "MB").atMost(120),
 			absolute("product", "product", turn.rate, "pings per second"),
@@ -52,6 +55,14 @@ func pingScenario() *scenario {
 func preparePings(ctx context.Context, l *lab) ([]contender, error) {
 	const rate = 10_000
 	p, err := l.newProduct(ctx, "product_pings", productJob{})
+	if err != nil {
+		return nil, err
+	}
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // what a node sends is tested elsewhere
+	}))
+	l.cleanup(func() error { collector.Close(); return nil })
+	traced, err := l.newProduct(ctx, "traced_pings", productJob{TraceEndpoint: collector.URL})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +101,7 @@ func preparePings(ctx context.Context, l *lab) ([]contender, error) {
 		}
 		baselines = append(baselines, contender{name: b.name, pid: server.cmd.Process.Pid, run: send})
 	}
-	all := append([]contender{p.sendsPings("product", loadJob{})}, baselines...)
+	all := append([]contender{p.sendsPings("product", loadJob{}), traced.sendsPings("traced", loadJob{})}, baselines...)
 	return append(all, p.sendsPings("product at a rate", loadJob{Rate: rate})), nil
 }
 

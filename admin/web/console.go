@@ -35,6 +35,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
 		Clients:   o.Clients,
+		Tracer:    o.Tracer,
 		Reject:    c.reject,
 	}
 	engine.Use(c.secure, c.rejectCrossSite())

@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/authz"
 	"github.com/pingpost/pingpost/internal/platform/httpserver"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -38,6 +39,7 @@ type Options struct {
 	AccessLog   *httpserver.AccessLog       // nil disables it
 	Metrics     *httpserver.Metrics
 	Clients     *httpserver.Clients
+	Tracer      *tracing.Tracer // nil without traces
 }
 
 // Console serves the routes of all areas.

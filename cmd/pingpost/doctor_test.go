@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/dev/devstack"
+	"github.com/pingpost/pingpost/internal/dev/testkit"
 )
 
 // diagnose runs doctor with the given settings, or on dev's instance if there are none. It checks the exit code, and
@@ -85,6 +86,13 @@ func doctorCommands(t *testing.T, p *platform) {
 		found := diagnose(t, p, settings...)
 		if found[c.failed] != "failed" || c.absent != "" && found[c.absent] != "" {
 			t.Errorf("%s: got %v", name, found)
+		}
+	}
+	collector := testkit.NewCollector(t)
+	for status, want := range map[int]string{http.StatusOK: "ok", http.StatusForbidden: "warning"} {
+		collector.Respond(status)
+		if found := diagnose(t, p, p.production(t, "PINGPOST_TRACING_ENDPOINT="+collector.URL)...); found["tracing"] != want {
+			t.Errorf("a collector that responds with %d: got %v", status, found)
 		}
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
@@ -39,6 +40,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 	"github.com/pingpost/pingpost/internal/platform/snapshot"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 	"github.com/pingpost/pingpost/internal/protocol/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -70,7 +72,8 @@ type App struct {
 	log     *slog.Logger
 	lines   *lineBuffer
 
-	secrets      *secrets // nil if secrets are never replaced
+	secrets      *secrets        // nil if secrets are never replaced
+	tracer       *tracing.Tracer // nil without traces
 	db           *postgres.DB
 	platformKeys *keyring.Keys
 	keys         *Keys
@@ -165,6 +168,11 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	a.snapshots = newSnapshots(a.cfg.Database.SnapshotFile, keys)
+	a.tracer = newTracer(a.cfg, o.Environment, o.Version, a.log)
+	var queries pgx.QueryTracer
+	if a.tracer != nil {
+		queries = tracing.Queries{}
+	}
 	d := a.cfg.Database
 	a.db, err = postgres.Open(ctx, postgres.Options{
 		URL:              d.URL.Reveal(),
@@ -173,6 +181,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		ConnectTimeout:   d.ConnectTimeout,
 		StatementTimeout: d.StatementTimeout,
 		Timelines:        a.readSnapshot(),
+		Tracer:           queries,
 	})
 	if err != nil {
 		return err
@@ -313,6 +322,7 @@ func (a *App) handlers(o Options, prices *ratecard.Service, directory *partners.
 		AccessLog:    a.accessLog(),
 		Metrics:      httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
 		Clients:      clients,
+		Tracer:       a.tracer,
 	})
 	if err != nil {
 		return err
@@ -351,6 +361,7 @@ func (a *App) handlers(o Options, prices *ratecard.Service, directory *partners.
 		AccessLog:      a.accessLog(),
 		Metrics:        httpserver.NewAreaMetrics(a.registry, "pingpost_console", "the console"),
 		Clients:        clients,
+		Tracer:         a.tracer,
 	})
 	if err != nil {
 		return err
@@ -452,6 +463,7 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	a.stopBackground()
 	a.background.Wait()
+	a.sendLastTraces(ctx)
 	a.db.Close()
 	a.log.Info("stopped")
 	a.lines.flushWithin(logGrace)

@@ -64,6 +64,7 @@ func Diagnose(ctx context.Context, cfg *config.Config, c clock.Clock) []Finding 
 	d.checkSettings(ctx)
 	d.checkURL(ctx, "public_url", cfg.HTTP.PublicURL)
 	d.checkURL(ctx, "admin_url", cfg.HTTP.AdminURL)
+	d.checkCollector(ctx)
 	if !d.openDatabase(ctx) {
 		return d.findings
 	}
@@ -133,6 +134,22 @@ func (d *doctor) checkURL(ctx context.Context, check, url string) {
 		return
 	}
 	d.add(check, FindingOK, "%s reaches a node", url)
+}
+
+// checkCollector only warns, because a node works without traces.
+func (d *doctor) checkCollector(ctx context.Context) {
+	tracer := newTracer(d.cfg, "", "", nil)
+	if tracer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
+	defer cancel()
+	defer tracer.Shutdown(ctx) //nolint:errcheck // there are no spans
+	if err := tracer.Check(ctx); err != nil {
+		d.add("tracing", FindingWarning, "%s", err)
+		return
+	}
+	d.add("tracing", FindingOK, "the collector accepts spans")
 }
 
 func (d *doctor) openDatabase(ctx context.Context) bool {

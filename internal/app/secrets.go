@@ -114,6 +114,9 @@ func (a *App) replaceSecrets(ctx context.Context) error {
 		a.log.Warn("restart the node to use the other changed settings", "settings", strings.Join(others, ", "))
 	}
 	a.keys.replaceLogins(withSecrets(a.cfg.Vault, next.Vault))
+	if a.tracer != nil {
+		a.tracer.SetHeader(traceHeader(next.Tracing))
+	}
 	journal.SetCredentials(a.journal, next.Privacy.JournalAccessKey, next.Privacy.JournalSecretKey.Reveal())
 	return errors.Join(
 		a.db.ReplaceURL(next.Database.URL.Reveal()),

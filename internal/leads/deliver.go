@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 )
 
 // NewStore returns a Store that uses pool.
@@ -40,6 +41,8 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
+	ctx, end := tracing.Start(ctx, "store lead")
+	defer func() { end(err) }()
 	d.setDisclosureDigest()
 	got := s.group.deliver(ctx, d)
 	return got.receipt, got.stored, got.err

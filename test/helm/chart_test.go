@@ -445,6 +445,9 @@ func load(t *testing.T, text string, files map[string]string) *config.Config {
 		if content == "" {
 			content = "word"
 		}
+		if file == "tracing-header" {
+			content = "Authorization: Bearer word"
+		}
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -502,6 +505,9 @@ func checkPolicies(t *testing.T, all []object) {
 		}
 		if strings.Contains(config, "s3://") {
 			want = append(want, 443)
+		}
+		if strings.Contains(config, "\ntracing:\n") {
+			want = append(want, 4318)
 		}
 		if !slices.Equal(ports, want) {
 			t.Errorf("the policy of %s allows connections to the ports %v, want %v", component, ports, want)

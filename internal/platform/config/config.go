@@ -41,6 +41,7 @@ const (
 	SectionPayouts   Section = "payouts"
 	SectionPrivacy   Section = "privacy"
 	SectionLog       Section = "log"
+	SectionTracing   Section = "tracing"
 	SectionNode      Section = "node"
 
 	// SettingPublicURL is the only setting of the section http that commands need.
@@ -62,6 +63,7 @@ type Config struct {
 	Payouts   Payouts
 	Privacy   Privacy
 	Log       Log
+	Tracing   Tracing
 	Node      Node
 
 	needed      []Section         // if empty, all sections are needed
@@ -82,6 +84,7 @@ func Defaults(p Profile) *Config {
 		Payouts:   defaultPayouts(),
 		Privacy:   defaultPrivacy(),
 		Log:       defaultLog(p),
+		Tracing:   defaultTracing(),
 	}
 }
 
@@ -109,6 +112,7 @@ func (c *Config) parts() []part {
 		{SectionPayouts, &c.Payouts},
 		{SectionPrivacy, &c.Privacy},
 		{SectionLog, &c.Log},
+		{SectionTracing, &c.Tracing},
 		{SectionNode, &c.Node},
 	}
 }

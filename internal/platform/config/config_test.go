@@ -105,6 +105,10 @@ log:
   level: "info"
   format: "json"
   access: true
+tracing:
+  endpoint: ""
+  header: ""
+  sample_ratio: 0.01
 node:
   name: "node-1"
 `

@@ -80,6 +80,20 @@ func whole(name string, at *int) field {
 	}
 }
 
+func fraction(name string, at *float64) field {
+	return field{
+		name: name,
+		set: scalar(at, func(s string) (float64, error) {
+			n, err := strconv.ParseFloat(s, 64)
+			if err != nil {
+				return 0, errors.New("must be a number, such as 0.01")
+			}
+			return n, nil
+		}),
+		show: func() string { return strconv.FormatFloat(*at, 'f', -1, 64) },
+	}
+}
+
 // daysByCountry returns a field for a map from two-letter country codes to numbers of days.
 func daysByCountry(name string, at *map[string]int) field {
 	return numbersByKey(name, at, "two-letter country codes in upper case, each with a number of days, such as GB=365",

@@ -72,7 +72,7 @@ func checkProblems(t *testing.T, err error, want ...string) {
 }
 
 var (
-	names = regexp.MustCompile(`PINGPOST_\w+|LEAD_VAULT_KEK|\b(?:http|database|keys|vault|signing|limits|retention|console|pricing|payouts|privacy|log|node)\.[a-z_]+(?:\[\d+\])?|\b[a-z]+_[a-z_]+\b`)
+	names = regexp.MustCompile(`PINGPOST_\w+|LEAD_VAULT_KEK|\b(?:http|database|keys|vault|signing|limits|retention|console|pricing|payouts|privacy|log|tracing|node)\.[a-z_]+(?:\[\d+\])?|\b[a-z]+_[a-z_]+\b`)
 	urls  = regexp.MustCompile(`\b[a-z]+://\S+`)
 )
 

@@ -56,6 +56,9 @@ func (a *AccessLog) writeRequest(rec *Record, method string, status int, took ti
 		b = append(f.key(append(b, f.sep...), "lead_id"), f.quote...)
 		b = append(id.Append(b, id.Lead, rec.Lead), f.quote...)
 	}
+	if rec.traceID != "" {
+		b = f.text(b, "trace_id", rec.traceID)
+	}
 	rec.line = append(b, f.end...)
 	a.out.Write(rec.line) //nolint:errcheck // an error could not be logged either
 }
@@ -92,6 +95,9 @@ func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetr
 	}
 	if rec.Partner != uuid.Nil {
 		attrs = append(attrs, "partner", id.Format(id.Partner, rec.Partner))
+	}
+	if rec.traceID != "" {
+		attrs = append(attrs, "trace_id", rec.traceID)
 	}
 	if rec.Cause != nil {
 		attrs = append(attrs, "error", rec.Cause.Error())

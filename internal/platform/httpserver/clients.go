@@ -47,6 +47,12 @@ func (c *Clients) of(r *http.Request, now time.Time) netip.Addr {
 	return client
 }
 
+// trusts reports whether a request comes from a trusted proxy.
+func (c *Clients) trusts(r *http.Request) bool {
+	_, trusted := c.proxies.Client(r.RemoteAddr, nil)
+	return trusted
+}
+
 // logIgnored logs the peer. It does not log the header, because the header can contain any text.
 func (c *Clients) logIgnored(peer netip.Addr, now time.Time) {
 	last := c.logged.Load()

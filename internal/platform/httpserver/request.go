@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/apperr"
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/id"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 )
 
 // Record contains what the access log and the metrics show about a request. It must not be used
@@ -33,19 +34,21 @@ type Record struct {
 	Expected bool
 
 	Body, Answer []byte // buffers for a handler that needs them
+	traceID      string // if the request belongs to a trace
 	line         []byte // buffer for the access log's line
 }
 
 // Handler handles a request. If it returns an error, the listener writes the response.
 type Handler func(*gin.Context, *Record) error
 
-// Listener contains the settings that all endpoints of a listener share. AccessLog and Clients may be nil.
+// Listener contains the settings that all endpoints of a listener share. AccessLog, Clients and Tracer may be nil.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
 	Clients   *Clients
+	Tracer    *tracing.Tracer
 	Reject    func(*gin.Context, *Record, error) // writes the response for an error
 }
 
@@ -79,6 +82,7 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 		h := c.Writer.Header()
 		h["X-Request-Id"] = []string{rec.IDText}
 		h["X-Content-Type-Options"] = noSniff
+		span := l.beginTrace(c, rec)
 		err := l.protect(c, rec, handle)
 		switch {
 		case err == nil:
@@ -91,6 +95,7 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 			l.Reject(c, rec, err)
 		}
 		l.recordRequest(c, rec, counted)
+		endTrace(span, c, rec)
 		rec.Cause = nil
 		records.Put(rec)
 		if errors.Is(err, http.ErrAbortHandler) {

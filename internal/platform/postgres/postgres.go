@@ -33,7 +33,7 @@ type Options struct {
 	StatementTimeout time.Duration
 	Timelines        []Timeline // from DB.Timelines before a restart; a primary on a lower timeline is rejected
 
-	// Tracer observes all statements. Only tests set it.
+	// Tracer observes all statements; nil for none.
 	Tracer pgx.QueryTracer
 }
 

@@ -49,6 +49,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version | replace "+" "_" }
         (list $s.localKek "lead-vault-kek" "keys.local_kek_file")
         (list $s.vaultCa "vault-ca.crt" "vault.ca_file")
         (list $s.journalSecretKey "journal-secret-key" "privacy.journal_secret_key_file")
+        (list $s.tracingHeader "tracing-header" "tracing.header_file")
         (list $s.tlsCertificate "tls.crt" "http.tls_cert_file")
         (list $s.tlsKey "tls.key" "http.tls_key_file")
         (list (index $s (printf "%sVaultSecretId" .component)) "vault-secret-id" "vault.secret_id_file")) -}}
@@ -88,7 +89,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version | replace "+" "_" }
       "keys.local_kek" "Set secrets.localKek." "vault.secret_id" "Set secrets.apiVaultSecretId and secrets.consoleVaultSecretId."
       "vault.read_secret_id" "Set secrets.consoleVaultReadSecretId." "vault.ca_file" "Set secrets.vaultCa."
       "vault.token" "Use the auth method approle or kubernetes." "vault.read_token" "Use the auth method approle or kubernetes."
-      "vault.jwt_file" "The chart sets it." "privacy.journal_secret_key" "Set secrets.journalSecretKey." -}}
+      "vault.jwt_file" "The chart sets it." "privacy.journal_secret_key" "Set secrets.journalSecretKey."
+      "tracing.header" "Set secrets.tracingHeader." -}}
 {{-   $key := splitList "." $path -}}
 {{-   $section := dig (first $key) dict $config -}}
 {{-   if or (hasKey $section (last $key)) (hasKey $section (printf "%s_file" (last $key))) -}}

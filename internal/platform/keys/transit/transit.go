@@ -24,6 +24,7 @@ import (
 	"github.com/pingpost/pingpost/internal/base/clock"
 	"github.com/pingpost/pingpost/internal/base/pemfile"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
+	"github.com/pingpost/pingpost/internal/platform/tracing"
 )
 
 // Name is the prefix of keys wrapped by Transit, such as vault:v1:….
@@ -305,7 +306,9 @@ func (w *Wrapper) call(
 
 func (w *Wrapper) attempt(
 	ctx context.Context, operation string, send func(context.Context) (*api.Response, error),
-) ([]byte, error) {
+) (_ []byte, err error) {
+	ctx, end := tracing.Start(ctx, "vault "+operation)
+	defer func() { end(err) }()
 	response, err := send(ctx)
 	err = w.calls.count(operation, explain(err))
 	if response == nil || response.Body == nil {
