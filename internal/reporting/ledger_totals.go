@@ -108,14 +108,11 @@ type TotalsDifference struct {
 	Totals int // number of totals that differ, each for one account and currency
 }
 
-// CheckTotals compares the recent months in the table ledger_totals with the ledger, and returns the
-// months in which they differ.
-func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err error) {
-	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
-	defer cancel()
+// CheckTotals compares the months since the given time in the table ledger_totals with the ledger, and returns
+// the months in which they differ. If the time is zero, it compares all months.
+func (r *Rollup) CheckTotals(ctx context.Context, since time.Time) (all []TotalsDifference, err error) {
 	err = pgx.BeginTxFunc(ctx, r.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		months, err := postgres.Partitions(ctx, tx, "ledger_entries",
-			postgres.Period{From: r.clock.Now().AddDate(0, 1-checkedMonths, 0)})
+		months, err := postgres.Partitions(ctx, tx, "ledger_entries", postgres.Period{From: since})
 		if err != nil {
 			return err
 		}
@@ -146,7 +143,14 @@ func (r *Rollup) CheckTotals(ctx context.Context) (all []TotalsDifference, err e
 	return all, postgres.Translate(err)
 }
 
-// checkDaily calls CheckTotals once a day, on one node. It logs differences and stores their number,
+// checkRecent calls CheckTotals for the recent months.
+func (r *Rollup) checkRecent(ctx context.Context, now time.Time) ([]TotalsDifference, error) {
+	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
+	defer cancel()
+	return r.CheckTotals(ctx, now.AddDate(0, 1-checkedMonths, 0))
+}
+
+// checkDaily compares the recent months once a day, on one node. It logs differences and stores their number,
 // which all nodes report as a metric.
 func (r *Rollup) checkDaily(ctx context.Context) error {
 	now := r.clock.Now()
@@ -157,7 +161,7 @@ func (r *Rollup) checkDaily(ctx context.Context) error {
 		return postgres.Translate(err)
 	}
 	if claimed.RowsAffected() > 0 {
-		found, err := r.CheckTotals(ctx)
+		found, err := r.checkRecent(ctx, now)
 		if err != nil {
 			_, again := r.db.Pool.Exec(context.WithoutCancel(ctx), `UPDATE ledger_totals_state SET checked_at = NULL`) // check in the next pass
 			return errors.Join(err, postgres.Translate(again))
