@@ -371,3 +371,51 @@ func TestBucketLocations(t *testing.T) {
 		t.Error("an endpoint that is not an origin was accepted")
 	}
 }
+
+// A copy contains the entries of the original, also if one is missing. Writing to the copy does not change the
+// original.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	inEveryPlace(t, func(t *testing.T, p place) {
+		original := p.open(t)
+		for _, sequence := range []int64{1, 2, 4} {
+			if err := original.Write(t.Context(), sequence, entry(t, sequence, journal.Hash{}, "ld_1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names := p.names(t)
+		s, err := journal.Copy(t.Context(), original)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sequence, found := range map[int64]bool{1: true, 2: true, 3: false, 4: true, 5: false} {
+			got, err := s.Read(t.Context(), sequence)
+			want := entry(t, sequence, journal.Hash{}, "ld_1")
+			if found && !bytes.Equal(got, want) || !found && !errors.Is(err, journal.ErrNotFound) {
+				t.Errorf("entry %d: got %s, %v, want found: %t", sequence, got, err, found)
+			}
+		}
+		for range 2 { // writing it again changes nothing
+			if err := s.Write(t.Context(), 5, entry(t, 5, journal.Hash{}, "ld_1")); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Write(t.Context(), 1, entry(t, 1, journal.Hash{}, "ld_2")); !errors.Is(err, journal.ErrConflict) {
+			t.Errorf("a different entry: got %v", err)
+		}
+		if err := s.CheckWrite(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for after, want := range map[int64]int64{0: 5, 4: 5, 5: 0} {
+			if got, err := s.Last(t.Context(), after); err != nil || got != want {
+				t.Errorf("after %d: got %d, %v, want %d", after, got, err, want)
+			}
+		}
+		if now := p.names(t); !slices.Equal(now, names) {
+			t.Errorf("the original has %v, want %v", now, names)
+		}
+		if _, err := journal.Copy(t.Context(), open(t, p.missing)); err == nil {
+			t.Error("a missing journal was copied")
+		}
+	})
+}
