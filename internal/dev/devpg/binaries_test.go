@@ -85,7 +85,7 @@ func TestDownloadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, downloadFrom(t, port))
+	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, job{Search: downloadFrom(t, port)})
 	wantParts(t, err, "Postgres 15", overrideName)
 }
 
@@ -106,7 +106,7 @@ func TestCancelDuringDownload(t *testing.T) {
 			t.Cleanup(func() { _ = c.Close() }) // never answered
 		}
 	})
-	_, err = start(ctx, Options{DataDir: newFolder(t)}, downloadFrom(t, l.Addr().(*net.TCPAddr).Port))
+	_, err = start(ctx, Options{DataDir: newFolder(t)}, job{Search: downloadFrom(t, l.Addr().(*net.TCPAddr).Port)})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got the error %v, want context.Canceled", err)
 	}

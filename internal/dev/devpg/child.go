@@ -24,6 +24,7 @@ type job struct {
 	Search search
 	Parent int      // process id of the caller
 	Sweep  bool     // do nothing except stop a Postgres whose supervisor is dead
+	Backup bool     // the cluster is a copy of a base backup
 	Proxy  []string // the caller's proxy settings, for downloads
 }
 
@@ -141,6 +142,9 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, e
 	}
 	if err := l.clearRun(); err != nil {
 		return "", err
+	}
+	if j.Backup {
+		return j.startBackup(l, found, leave)
 	}
 	password, err := l.passwordFor(major)
 	if err != nil {

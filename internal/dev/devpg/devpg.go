@@ -66,10 +66,10 @@ type Server struct {
 // Start starts Postgres and returns when it accepts connections. Postgres keeps running when ctx ends.
 // The errors of Start tell the user at the terminal what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	return start(ctx, o, systemSearch())
+	return start(ctx, o, job{Search: systemSearch()})
 }
 
-func start(ctx context.Context, o Options, where search) (*Server, error) {
+func start(ctx context.Context, o Options, j job) (*Server, error) {
 	if os.Getenv(marker) != "" {
 		// This process is a copy of a program that does not call RunIfChild. Without this error, it
 		// would start another copy, and so on without end.
@@ -93,7 +93,7 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		j := job{Options: o, Search: where, Proxy: proxySettings(), Parent: os.Getpid()}
+		j.Options, j.Proxy, j.Parent = o, proxySettings(), os.Getpid()
 		if j.Port, err = o.pick(attempt); err != nil {
 			return nil, err
 		}
