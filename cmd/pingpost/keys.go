@@ -22,6 +22,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/audit"
 	"github.com/pingpost/pingpost/internal/platform/blobstore"
 	"github.com/pingpost/pingpost/internal/platform/config"
+	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/envelope"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
 	"github.com/pingpost/pingpost/internal/platform/keys/transit"
@@ -64,16 +65,25 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		return err
 	}
 	defer db.Close()
-	// No pool of data keys is needed, because no posts wait for keys here.
-	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), r.clock)
+	k, err := newKeyServices(cfg, db, platform, r.clock)
 	if err != nil {
 		return err
 	}
-	return use(&keyServices{
-		cfg, running != nil, db, platform, r.clock, wrappers, leads.NewStore(db.Pool),
-		partners.NewService(db, platform, r.clock), staff.NewService(db, platform, r.clock, staff.Settings{}),
-		evidence.NewKeys(db, platform, r.clock),
-	})
+	k.dev = running != nil
+	return use(k)
+}
+
+func newKeyServices(cfg *config.Config, db *postgres.DB, platform *keyring.Keys, c clock.System) (*keyServices, error) {
+	// No pool of data keys is needed, because no posts wait for keys here.
+	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), c)
+	if err != nil {
+		return nil, err
+	}
+	return &keyServices{
+		cfg, false, db, platform, c, wrappers, leads.NewStore(db.Pool),
+		partners.NewService(db, platform, c), staff.NewService(db, platform, c, staff.Settings{}),
+		evidence.NewKeys(db, platform, c),
+	}, nil
 }
 
 // checkErasures returns an error if the database may contain erased leads again, for example from an
@@ -92,8 +102,12 @@ func (k *keyServices) erasures() (*erasure.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return app.NewPrivacy(k.cfg, k.db, newQueue(k.db, k.clock), k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures,
-		nil
+	return k.erasuresIn(j), nil
+}
+
+// erasuresIn is like erasures, but uses the given journal.
+func (k *keyServices) erasuresIn(j journal.Store) *erasure.Service {
+	return app.NewPrivacy(k.cfg, k.db, newQueue(k.db, k.clock), k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.

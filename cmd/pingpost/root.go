@@ -104,8 +104,8 @@ func newRoot(unhook func()) *cobra.Command {
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
 		secretCommand(), leadCommand(), personCommand(), evidenceCommand(), erasuresCommand(), retentionCommand(),
 		pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
-		auditCommand(), completionCommand(), configCommand(), doctorCommand(), healthCommand(), idCommand(),
-		versionCommand(),
+		auditCommand(), restoreDrillCommand(), completionCommand(), configCommand(), doctorCommand(), healthCommand(),
+		idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // otherwise cobra reports an unknown command as a failure, not a usage error
 	root.SilenceUsage, root.SilenceErrors = true, true
