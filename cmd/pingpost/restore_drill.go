@@ -29,6 +29,7 @@ type drillView struct {
 	NewestAuditEventAt *time.Time       `json:"newest_audit_event_at"`
 	Leads              int64            `json:"leads"`
 	LedgerEntries      int64            `json:"ledger_entries"`
+	EntriesInTotals    int64            `json:"entries_in_totals"` // nodes add the newest entries later
 	AuditEvents        int64            `json:"audit_events"`
 	LeadKeys           []keyCheckView   `json:"lead_keys"`
 	LeadsErasedAgain   int              `json:"leads_erased_again"`
@@ -72,10 +73,15 @@ space as the database.`,
 	c.Flags().StringVar(&from.database, "database", "pingpost", "with a base backup: the `NAME` of the database")
 	c.Flags().StringSliceVar(&from.roles, "role", nil,
 		"with a dump: also create the database role `NAME`, to which the dump grants privileges; can be repeated")
+	maxAge := c.Flags().Duration("max-age", 0,
+		"also fail if the newest lead in the backup is older than `DURATION`, such as 36h")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		sample, err := sampleFlag()
 		if err != nil {
 			return err
+		}
+		if *maxAge < 0 {
+			return usageError{errors.New("--max-age: enter a duration such as 36h")}
 		}
 		if *until != "" {
 			if from.until, err = time.Parse(time.RFC3339, *until); err != nil || from.wal == "" {
@@ -90,7 +96,9 @@ space as the database.`,
 			useKeysOf(running, cfg, devvault.Rewrap)
 		}
 		from.path = args[0]
-		d := &drill{cfg: cfg, clock: flags.clock, sample: sample, view: drillView{LeadKeys: []keyCheckView{}}}
+		d := &drill{
+			cfg: cfg, clock: flags.clock, sample: sample, maxAge: *maxAge, view: drillView{LeadKeys: []keyCheckView{}},
+		}
 		if err := d.run(c.Context(), from); err != nil {
 			return err
 		}
@@ -130,9 +138,9 @@ func (d *drill) run(ctx context.Context, from restoreSource) (err error) {
 		}
 	}()
 	restored := d.check("restore", func() (text string, err error) {
+		// Commits are as durable as in production, so that the time is realistic.
 		server, text, err = restoreBackup(ctx, from, devpg.Options{
-			DataDir: folder, Temporary: true,
-			Durable:       true,                                                  // as in production, so that the time is realistic
+			DataDir: folder, Temporary: true, Durable: true,
 			ExtraSettings: map[string]string{"max_locks_per_transaction": "256"}, // see docs/how-to/deploy.md
 		})
 		if err != nil {

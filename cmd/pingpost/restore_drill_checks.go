@@ -26,6 +26,7 @@ type drill struct {
 	cfg    *config.Config // its database is the restored one
 	clock  clock.System
 	sample int
+	maxAge time.Duration // of the newest lead; 0 for any
 	view   drillView
 }
 
@@ -66,6 +67,9 @@ func (d *drill) checkDatabase(ctx context.Context) {
 	if !opened {
 		return
 	}
+	if d.maxAge > 0 {
+		d.check("age", func() (string, error) { return d.checkAge() })
+	}
 	for _, check := range []struct {
 		name string
 		do   func(context.Context, *keyServices) (string, error)
@@ -84,14 +88,23 @@ func (d *drill) checkDatabase(ctx context.Context) {
 func (d *drill) readContents(ctx context.Context, db *postgres.DB) error {
 	err := db.Pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM leads), (SELECT max(received_at) FROM leads),
 		(SELECT count(*) FROM ledger_entries), (SELECT count(*) FROM audit_events),
-		(SELECT max(at) FROM audit_events)`).Scan(
-		&d.view.Leads, &d.view.NewestLeadAt, &d.view.LedgerEntries, &d.view.AuditEvents, &d.view.NewestAuditEventAt)
+		(SELECT max(at) FROM audit_events), (SELECT coalesce(sum(entries), 0)::bigint FROM ledger_totals)`).Scan(
+		&d.view.Leads, &d.view.NewestLeadAt, &d.view.LedgerEntries, &d.view.AuditEvents, &d.view.NewestAuditEventAt,
+		&d.view.EntriesInTotals)
 	for _, at := range []*time.Time{d.view.NewestLeadAt, d.view.NewestAuditEventAt} {
 		if at != nil {
 			*at = at.UTC()
 		}
 	}
 	return postgres.Translate(err)
+}
+
+func (d *drill) checkAge() (string, error) {
+	newest := d.view.NewestLeadAt
+	if newest == nil || d.view.StartedAt.Sub(*newest) > d.maxAge {
+		return "", fmt.Errorf("the backup has no lead from the last %s. Check the job that makes the backups", d.maxAge)
+	}
+	return fmt.Sprintf("the newest lead is not older than %s", d.maxAge), nil
 }
 
 func (d *drill) checkAudit(ctx context.Context, k *keyServices) (string, error) {
@@ -116,7 +129,8 @@ func (d *drill) checkLedger(ctx context.Context, k *keyServices) (string, error)
 			"backups, and check the metric pingpost_ledger_totals_differences",
 			counted(int64(totals), "account"), found[len(found)-1].Month.UTC().Format("2006-01"))
 	}
-	return fmt.Sprintf("the totals of all months match the entries (%d)", d.view.LedgerEntries), err
+	return fmt.Sprintf("%d of %d entries are in the totals, and all totals match", d.view.EntriesInTotals,
+		d.view.LedgerEntries), err
 }
 
 func (d *drill) checkKeys(ctx context.Context, k *keyServices) (string, error) {
@@ -144,9 +158,8 @@ func (d *drill) checkLeads(ctx context.Context, k *keyServices) (string, error) 
 		checked += check.Checked
 	}
 	if failed > 0 {
-		return "", fmt.Errorf("%d of %s cannot be decrypted. Configure the keys in the table, or check the login "+
-			"to Vault",
-			failed, counted(int64(checked), "lead"))
+		return "", fmt.Errorf("%d of %s cannot be decrypted. lead_keys contains the reason. Configure missing keys, "+
+			"check the login to Vault, or restore an older backup", failed, counted(int64(checked), "lead"))
 	}
 	return counted(int64(checked), "lead") + " of all key versions decrypted", nil
 }

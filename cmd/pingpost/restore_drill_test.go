@@ -176,7 +176,8 @@ func TestRestoreDrill(t *testing.T) {
 
 	t.Run("passes", func(t *testing.T) {
 		v := d.passes(t, after)
-		if v.Leads != 4 || v.LedgerEntries != 4 || v.AuditEvents != recorded || v.LeadsErasedAgain != 0 {
+		if v.Leads != 4 || v.LedgerEntries != 4 || v.EntriesInTotals != 4 ||
+			v.AuditEvents != recorded || v.LeadsErasedAgain != 0 {
 			t.Errorf("got %+v", v)
 		}
 		newest := testkit.Value[time.Time](t, d.database, `SELECT max(received_at) FROM leads`)
@@ -199,6 +200,12 @@ func TestRestoreDrill(t *testing.T) {
 		out := call(t, "", d.env, "restore-drill", after).ok(t)
 		if strings.Count(out, "\nok ") != 7 || !strings.Contains(out, newest.UTC().Format(time.RFC3339)) {
 			t.Errorf("got %s", out)
+		}
+	})
+	t.Run("age", func(t *testing.T) {
+		d.fails(t, d.env, []string{after, "--max-age", "1ns"}, "age")
+		if v, code := d.drill(t, d.env, after, "--max-age", "24h"); code != 0 || len(v.Checks) != 9 {
+			t.Errorf("got %d %+v", code, v.Checks)
 		}
 	})
 	t.Run("before an erasure", func(t *testing.T) {
@@ -331,7 +338,7 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := d.passes(t, append([]string{base}, tt.args...)...)
 			if v.Leads != int64(tt.leads) || v.LeadsErasedAgain != tt.erased {
-				t.Errorf("got %d leads, %d erased again, want %d and %d", v.Leads, v.LeadsErasedAgain, tt.leads, tt.erased)
+				t.Errorf("got %d leads, %d erased, want %d and %d", v.Leads, v.LeadsErasedAgain, tt.leads, tt.erased)
 			}
 		})
 	}
@@ -370,7 +377,9 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 		}
 		p := start(t, d.env, "restore-drill", base, "--wal", wal)
 		p.until(t, "the recovery has begun", func() bool {
-			return slices.ContainsFunc(processes(t), func(command string) bool { return strings.HasPrefix(command, "cp "+pipe) })
+			return slices.ContainsFunc(processes(t), func(command string) bool {
+				return strings.HasPrefix(command, "cp "+pipe)
+			})
 		})
 		if code := p.interrupt(t); code != 1 {
 			t.Errorf("got %d %s, want 1", code, p.stderr.String())
@@ -400,7 +409,7 @@ func TestRestoreDrillFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{}, {"a", "b"}, {"a", "--sample", "0"}, {"a", "--until", "2026-01-20T09:00:00Z"},
-		{"a", "--wal", "wal", "--until", "yesterday"},
+		{"a", "--wal", "wal", "--until", "yesterday"}, {"a", "--max-age", "-1h"},
 	} {
 		pingpost(t, append([]string{"restore-drill"}, args...)...).fails(t, 2)
 	}
