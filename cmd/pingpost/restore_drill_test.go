@@ -414,3 +414,46 @@ func TestRestoreDrillFlags(t *testing.T) {
 		pingpost(t, append([]string{"restore-drill"}, args...)...).fails(t, 2)
 	}
 }
+
+// The commands in docs/how-to/back-up-and-restore.md take backups that pass a drill, and delete old ones.
+func TestBackupSchedule(t *testing.T) {
+	t.Parallel()
+	d := newDrilled(t)
+	backups := folder(t)
+	archive := filepath.Dir(strings.Fields(testkit.Value[string](t, d.database, `SHOW archive_command`))[2])
+	if err := os.Symlink(archive, filepath.Join(backups, "wal")); err != nil {
+		t.Fatal(err)
+	}
+	for name, days := range map[string]int{
+		"20260101T030000.dump": 40, "20260101T030001.part": 40, "20260301T030000.dump": 30,
+	} {
+		old := filepath.Join(backups, name)
+		if err := os.WriteFile(old, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := clock.System{}.Now().AddDate(0, 0, -days)
+		if err := os.Chtimes(old, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newReader(t, append(d.env, "BACKUPS="+backups, "OWNER_URL="+d.database.OwnerURL,
+		"REPLICATION_URL="+d.server.SuperuserURL("postgres"))...)
+	r.follow(t, backup+"#back-up-the-database-every-day")
+	var kinds []string
+	files, err := os.ReadDir(backups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		kinds = append(kinds, filepath.Ext(f.Name()))
+	}
+	slices.Sort(kinds)
+	if !slices.Equal(kinds, []string{"", ".base", ".dump", ".dump"}) {
+		t.Errorf("got the files %v", files)
+	}
+	out := r.follow(t, backup+"#restore-a-backup-every-week")
+	d.nothingLeft(t)
+	if n := strings.Count("\n"+out, "\nok "); n != 18 {
+		t.Errorf("got %d passed checks, want 18: %s", n, out)
+	}
+}
