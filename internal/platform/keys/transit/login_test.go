@@ -1,12 +1,15 @@
 package transit_test
 
 import (
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -257,4 +260,31 @@ func serviceAccount(t testing.TB) string {
 	}
 	return part(map[string]any{"alg": "RS256", "kid": "1"}) + "." + part(claims) + "." +
 		base64.RawURLEncoding.EncodeToString(make([]byte, 256))
+}
+
+// Only the CA in vault.ca_file is trusted, if there is one.
+func TestVaultWithPrivateCA(t *testing.T) {
+	t.Parallel()
+	v, own, other := testkit.NewVault(t), testkit.NewAuthority(t), testkit.NewAuthority(t)
+	address, err := url.Parse(v.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(own.Issue(t, "127.0.0.1", time.Now().Add(time.Hour)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(address))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	for file, trusted := range map[string]bool{own.File: true, other.File: false, "": false} {
+		o := v.Options(devvault.Serve)
+		o.Address, o.CAFile = server.URL, file
+		_, err := with(t, o).Wrap(t.Context(), randomKeys(1))
+		var failed *transit.Error
+		if trusted && err != nil || !trusted && (!errors.As(err, &failed) || failed.Reason != "unreachable") {
+			t.Errorf("with the CA %q: got %v", file, err)
+		}
+	}
 }

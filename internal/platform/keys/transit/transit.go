@@ -11,6 +11,7 @@ package transit
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,12 @@ func newClient(o Options) (*api.Client, error) {
 			return nil, fmt.Errorf("vault.ca_file %s: %w", o.CAFile, err)
 		}
 	}
-	config := &api.Config{Address: o.Address, HttpClient: cleanhttp.DefaultPooledClient()}
+	// Without TLS settings in the transport, ConfigureTLS would ignore the CA.
+	transport := cleanhttp.DefaultPooledTransport()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	pooled := cleanhttp.DefaultPooledClient()
+	pooled.Transport = transport
+	config := &api.Config{Address: o.Address, HttpClient: pooled}
 	if err := config.ConfigureTLS(&api.TLSConfig{CACert: o.CAFile}); err != nil {
 		return nil, fmt.Errorf("vault.ca_file: %w", err)
 	}
