@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -89,7 +90,9 @@ func (d *doctor) add(check string, status FindingStatus, format string, argument
 
 // fails adds a failed finding if err is not nil, and reports whether it did.
 func (d *doctor) fails(check string, err error) bool {
-	if err != nil {
+	if vault := (*transit.Error)(nil); errors.As(err, &vault) {
+		d.add(check, FindingFailed, "%s", vault)
+	} else if err != nil {
 		d.add(check, FindingFailed, "%s", reason(err))
 	}
 	return err != nil
