@@ -1,11 +1,12 @@
 // Command vaultdev runs a real Vault server for development and tests. It contains Vault's own core, the
-// transit engine, and the AppRole and Kubernetes auth methods. It stores all data in memory, so the data
-// is lost when the server stops.
+// transit engine, and the AppRole and Kubernetes auth methods.
 //
 //	vaultdev server -dev -dev-listen-address=127.0.0.1:8200
+//	vaultdev server -config=PATH
 //
-// For this project, it can replace `vault server -dev`. It prints the same lines, which contain the
-// address, an unseal key and a root token.
+// For this project, it can replace `vault server`. With -dev, it stores all data in memory, so the data is
+// lost when the server stops, and it prints the same lines, which contain the address, an unseal key and a
+// root token. With -config, it reads a configuration file or a folder with such files.
 package main
 
 import (
@@ -28,29 +29,37 @@ func main() {
 
 func run(args []string, output, log io.Writer) error {
 	if len(args) == 0 || args[0] != "server" {
-		return errors.New("usage: vaultdev server -dev [-dev-listen-address=HOST:PORT]")
+		return errors.New("usage: vaultdev server -dev [-dev-listen-address=HOST:PORT] | -config=PATH")
 	}
 	flags := flag.NewFlagSet("vaultdev server", flag.ContinueOnError)
 	flags.SetOutput(log)
 	address := flags.String("dev-listen-address", "127.0.0.1:8200", "address to listen on; port 0 selects a free port")
 	level := flags.String("log-level", "info", "trace, debug, info, warn or error")
-	dev := flags.Bool("dev", false, "required; vaultdev is for development only")
+	dev := flags.Bool("dev", false, "store all data in memory, and print the root token")
+	config := flags.String("config", "", "configuration file, or folder with configuration files")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	if !*dev {
-		return errors.New("-dev is required, because vaultdev keeps all data in memory and prints the root token")
+	var s *server
+	var err error
+	switch {
+	case *dev == (*config != ""):
+		return errors.New("either -dev or -config is required")
+	case *dev:
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", *address); err != nil {
+			return err
+		}
+		if s, err = startDev(listener, *level, log); err != nil {
+			return err
+		}
+		fmt.Fprintf(output, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey,
+			s.rootToken)
+	default:
+		if s, err = startConfigured(*config, *level, log); err != nil {
+			return err
+		}
 	}
-	listener, err := net.Listen("tcp", *address)
-	if err != nil {
-		return err
-	}
-	s, err := start(listener, *level, log)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(output, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey,
-		s.rootToken)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 	select {

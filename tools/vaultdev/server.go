@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,19 +14,21 @@ import (
 	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
 	"github.com/hashicorp/vault/builtin/credential/approle"
 	"github.com/hashicorp/vault/builtin/logical/transit"
+	configuration "github.com/hashicorp/vault/command/server"
 	vaulthttp "github.com/hashicorp/vault/http"
 	"github.com/hashicorp/vault/internalshared/configutil"
 	"github.com/hashicorp/vault/sdk/helper/consts"
 	"github.com/hashicorp/vault/sdk/logical"
+	"github.com/hashicorp/vault/sdk/physical"
+	"github.com/hashicorp/vault/sdk/physical/file"
 	"github.com/hashicorp/vault/sdk/physical/inmem"
 	"github.com/hashicorp/vault/vault"
 )
 
-// stopTimeout limits how long open requests may continue when the server stops. It is short because all
-// data is lost anyway.
+// stopTimeout limits how long open requests may continue when the server stops.
 const stopTimeout = 100 * time.Millisecond
 
-// server is an initialised and unsealed Vault.
+// server is a Vault.
 type server struct {
 	core      *vault.Core
 	http      *http.Server
@@ -34,12 +37,56 @@ type server struct {
 	failed    chan error
 }
 
-func start(listener net.Listener, level string, log io.Writer) (*server, error) {
-	logger := hclog.New(&hclog.LoggerOptions{Name: "vault", Level: hclog.LevelFromString(level), Output: log})
+// startDev starts an initialised and unsealed Vault that stores its data in memory.
+func startDev(listener net.Listener, level string, log io.Writer) (*server, error) {
+	logger := newLogger(level, log)
 	storage, err := inmem.NewInmem(nil, logger)
 	if err != nil {
 		return nil, err
 	}
+	s, err := newServer(storage, "http://"+listener.Addr().String(), logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(context.Background()); err != nil {
+		return nil, errors.Join(err, s.core.Shutdown())
+	}
+	s.serve(listener, &configutil.Listener{})
+	return s, nil
+}
+
+// startConfigured starts a Vault with the settings in a file or a folder, which `vault server` also accepts. It
+// implements only one listener and the storage "file". The Vault is sealed.
+func startConfigured(path, level string, log io.Writer) (*server, error) {
+	settings, err := configuration.LoadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	if settings.Storage == nil || settings.Storage.Type != "file" || len(settings.Listeners) != 1 {
+		return nil, fmt.Errorf("%s must have one listener and the storage \"file\"", path)
+	}
+	logger := newLogger(level, log)
+	storage, err := file.NewFileBackend(settings.Storage.Config, logger)
+	if err != nil {
+		return nil, err
+	}
+	listener, _, _, err := configuration.NewListener(settings.Listeners[0], log, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer(storage, settings.APIAddr, logger)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	s.serve(listener, settings.Listeners[0])
+	return s, nil
+}
+
+func newLogger(level string, log io.Writer) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: "vault", Level: hclog.LevelFromString(level), Output: log})
+}
+
+func newServer(storage physical.Backend, address string, logger hclog.Logger) (*server, error) {
 	core, err := vault.NewCore(&vault.CoreConfig{
 		Physical:           storage,
 		LogicalBackends:    map[string]logical.Factory{"transit": transit.Factory},
@@ -47,24 +94,17 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 		BuiltinRegistry:    builtins{},
 		Logger:             logger,
 		DisableMlock:       true, // mlock needs extra privileges, and the secrets are only test data
-		RedirectAddr:       "http://" + listener.Addr().String(),
+		RedirectAddr:       address,
 	})
-	if err != nil {
-		return nil, err
-	}
-	s := &server{core: core, failed: make(chan error, 1)}
-	if err := s.open(context.Background()); err != nil {
-		return nil, errors.Join(err, core.Shutdown())
-	}
+	return &server{core: core, failed: make(chan error, 1)}, err
+}
+
+func (s *server) serve(listener net.Listener, settings *configutil.Listener) {
 	s.http = &http.Server{
-		Handler: vaulthttp.Handler.Handler(&vault.HandlerProperties{
-			Core:           core,
-			ListenerConfig: &configutil.Listener{},
-		}),
+		Handler:           vaulthttp.Handler.Handler(&vault.HandlerProperties{Core: s.core, ListenerConfig: settings}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	go func() { s.failed <- s.http.Serve(listener) }()
-	return s, nil
 }
 
 // open initialises Vault with one unseal key and a root token, and unseals it.
