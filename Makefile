@@ -84,8 +84,8 @@ bench: ## compare the performance with baselines and write docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: needs ## kill nodes and Postgres and disturb the network under load, and measure memory for an hour
-	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
+soak: needs ## kill nodes and database servers and disturb the network under load, and measure memory for an hour
+	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -primary-losses 15 -max-outage 10s -hold 1h
 	$(GO) test -count=1 -timeout 30m -v ./internal/requests -run '^TestPersonWithManyLeads$$' -args -many-leads 100000
 
 .PHONY: release-snapshot

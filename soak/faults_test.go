@@ -95,7 +95,7 @@ func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
 // exhaust locks tables until all of the nodes' database connections are waiting for the locks and posts
 // fail.
 func (p *platform) exhaust(t *testing.T, c *clients) {
-	conn, err := pgx.Connect(t.Context(), p.postgres.SuperuserURL(database))
+	conn, err := pgx.Connect(t.Context(), p.superuserURL(database))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ var (
 	nodeKills     = flag.Int("node-kills", 4, "how many times a node is killed")
 	postgresKills = flag.Int("postgres-kills", 3, "how many times Postgres is killed")
 	disturbances  = flag.Int("disturbances", 1, "how many times the network to Postgres is disturbed in each of five ways")
+	primaryLosses = flag.Int("primary-losses", 1, "how many times Patroni loses the primary")
+	maxOutage     = flag.Duration("max-outage", 30*time.Second, "how long posts may fail after the primary is lost")
 	hold          = flag.Duration("hold", 15*time.Second, "how long requests are sent while memory is measured")
 	seed          = flag.Uint64("seed", 0, "seed for random choices; 0 for a new one")
 )

@@ -148,7 +148,7 @@ func (p *platform) publish(t *testing.T, exclude string) {
 func (p *platform) withoutListen(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	conn, err := pgx.Connect(ctx, p.postgres.SuperuserURL(database))
+	conn, err := pgx.Connect(ctx, p.superuserURL(database))
 	if err != nil {
 		t.Fatal(err)
 	}

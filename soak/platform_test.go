@@ -38,10 +38,14 @@ var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
 // platform has two nodes and a Postgres server, all in separate processes.
 type platform struct {
 	postgres *devpg.Server
-	options  devpg.Options
-	network  *testkit.Network // between the nodes and Postgres
-	nodes    [2]*node
-	secret   string
+	// databaseURL is the URL for the nodes and commands.
+	databaseURL  string
+	url          func(user, password, database string) string // not through the network
+	superuserURL func(database string) string
+	options      devpg.Options
+	network      *testkit.Network // between the nodes and Postgres
+	nodes        [2]*node
+	secret       string
 }
 
 // The partitions that contain most of the leads of a test.
@@ -102,17 +106,11 @@ func startPlatform(t *testing.T, with setup) *platform {
 		server = with.server(t, p)
 	}
 	p.network = testkit.NewNetwork(t, server)
-	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
-		t.Fatal(err)
-	}
-	owner, err := postgres.OpenOwner(p.postgres.URL(devpg.OwnerRole, passwords.Owner, database), 10*time.Second)
-	if err == nil {
-		defer owner.Close()
-		_, err = migrations.Up(t.Context(), owner)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := fmt.Sprintf("127.0.0.1:%d", p.options.Port)
+	p.url = func(user, password, name string) string { return p.postgres.URL(user, password, name) }
+	p.databaseURL = strings.Replace(p.url(devpg.AppRole, passwords.App, database), port, p.network.Address(), 1)
+	p.superuserURL = func(name string) string { return p.postgres.SuperuserURL(name) }
+	p.createDatabase(t)
 	if with.prepare != nil {
 		with.prepare(t, p)
 	}
@@ -122,6 +120,22 @@ func startPlatform(t *testing.T, with setup) *platform {
 		p.nodes[i].start(t)
 	}
 	return p
+}
+
+// createDatabase creates the roles and the database, and applies the migrations.
+func (p *platform) createDatabase(t *testing.T) {
+	t.Helper()
+	if err := devpg.Provision(t.Context(), p.superuserURL("postgres"), database, passwords); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := postgres.OpenOwner(p.url(devpg.OwnerRole, passwords.Owner, database), 10*time.Second)
+	if err == nil {
+		defer owner.Close()
+		_, err = migrations.Up(t.Context(), owner)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newNode returns a node that has not started. The settings replace those of the platform.
@@ -166,9 +180,8 @@ func createShortPartitions(t *testing.T, p *platform) {
 }
 
 func (p *platform) environment() []string {
-	url := p.postgres.URL(devpg.AppRole, passwords.App, database)
 	return []string{
-		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
+		"PINGPOST_DATABASE_URL=" + p.databaseURL,
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_ADMIN_URL=https://console.example.com",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and belong to the same partner
@@ -260,7 +273,7 @@ func (p *platform) killPostgres(t *testing.T) {
 // killBackend kills one of Postgres's backend processes. Postgres then restarts all of them.
 func (p *platform) killBackend(t *testing.T) {
 	t.Helper()
-	c := testkit.Connect(t, p.postgres.SuperuserURL(database))
+	c := testkit.Connect(t, p.superuserURL(database))
 	var pid int
 	if err := c.QueryRow(t.Context(), `SELECT pid FROM pg_stat_activity WHERE usename = $1 ORDER BY random() LIMIT 1`, devpg.AppRole).Scan(&pid); err != nil {
 		t.Fatal(err)
@@ -281,7 +294,7 @@ func (p *platform) dataDirectory(t *testing.T) (dir string) {
 // root opens a connection as the superuser.
 func (p *platform) root(t *testing.T) *pgx.Conn {
 	t.Helper()
-	return testkit.Connect(t, p.postgres.SuperuserURL(database))
+	return testkit.Connect(t, p.superuserURL(database))
 }
 
 // node is one process of the service.

@@ -20,7 +20,12 @@ type Passwords struct{ Owner, App string }
 // Provision creates OwnerRole, AppRole and a database that OwnerRole owns, if they do not exist. It also
 // sets the passwords of both roles.
 func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
-	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))
+	return Provision(ctx, s.SuperuserURL("postgres"), database, p)
+}
+
+// Provision is like Server.Provision, on the server to which a superuser's URL leads.
+func Provision(ctx context.Context, superuserURL, database string, p Passwords) error {
+	conn, err := pgx.Connect(ctx, superuserURL)
 	if err != nil {
 		return err
 	}
