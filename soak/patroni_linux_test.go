@@ -368,7 +368,7 @@ func (m *member) start(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go cmd.Wait() //nolint:errcheck // the test kills it
+	go cmd.Wait()
 }
 
 // processes returns the IDs of the processes on the machine.

@@ -95,6 +95,7 @@ func checkFiles(t *testing.T, files string) {
 	for name, mode := range map[string]os.FileMode{
 		"pingpost": 0o755, "etc/passwd": 0o644, "etc/group": 0o644, "etc/ssl/certs/ca-certificates.crt": 0o644,
 		"usr/share/zoneinfo.zip": 0o644, "var/lib/pingpost": 0o700 | os.ModeDir,
+		"usr/share/doc/pingpost/LICENSE": 0o644, "usr/share/doc/pingpost/licenses/go/LICENSE": 0o644,
 		"tmp": 0o777 | os.ModeSticky | os.ModeDir,
 	} {
 		info, err := os.Stat(filepath.Join(files, name))
@@ -105,13 +106,20 @@ func checkFiles(t *testing.T, files string) {
 		}
 	}
 	count := 0
-	err := filepath.WalkDir(files, func(_ string, entry os.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
+	licenses := filepath.Join(files, "usr/share/doc/pingpost/licenses")
+	err := filepath.WalkDir(files, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !strings.HasPrefix(path, licenses) {
 			count++
 		}
 		return err
 	})
-	if err != nil || count != 5 {
-		t.Errorf("got %d files and %v, want 5", count, err)
+	if err != nil || count != 6 {
+		t.Errorf("got %d files and %v, want 6", count, err)
+	}
+	modules := run(t, root, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/pingpost")
+	for _, module := range strings.Fields(modules) {
+		if found, err := os.ReadDir(filepath.Join(licenses, module)); err != nil || len(found) == 0 {
+			t.Errorf("no license of %s: %v", module, err)
+		}
 	}
 }

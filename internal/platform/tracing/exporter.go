@@ -171,9 +171,9 @@ func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10
 func attributesOf(given []attribute.KeyValue) []keyValue {
 	all := make([]keyValue, len(given))
 	for i, a := range given {
-		all[i] = keyValue{string(a.Key), map[string]any{"stringValue": a.Value.Emit()}}
+		all[i] = keyValue{string(a.Key), map[string]any{"stringValue": a.Value.String()}}
 		if a.Value.Type() == attribute.INT64 {
-			all[i].Value = map[string]any{"intValue": a.Value.Emit()}
+			all[i].Value = map[string]any{"intValue": a.Value.String()}
 		}
 	}
 	return all
