@@ -50,14 +50,19 @@ type restoreSource struct {
 	roles               []string
 }
 
+func (s restoreSource) isBaseBackup() bool {
+	_, err := os.Stat(filepath.Join(s.path, "PG_VERSION"))
+	return err == nil
+}
+
 func restoreDrillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "restore-drill BACKUP", Short: "Restore a backup into a temporary Postgres and check it",
 		Args: exactly(1, "a file of pg_dump, or the folder of a base backup"),
 		Long: `Restore a backup into a temporary Postgres and check it. The backup is a file of
 "pg_dump --format=custom", or the folder of a base backup in the plain format of pg_basebackup. The command
-uses the keys and a copy of the erasure journal that are configured on this machine. It neither needs nor
-changes the platform's database or the journal. It prints what the backup contains, how long each step took
+reads the keys and the erasure journal that are configured here. It changes neither the journal nor the
+platform's database, which it does not need. It prints what the backup contains, how long each step took
 and, if a check failed, what to do. It exits with 1 if a check failed.
 
 The copy of the data is in a folder in $TMPDIR (default /tmp), which is deleted at the end. It needs as much
@@ -88,6 +93,9 @@ space as the database.`,
 				return usageError{errors.New("--until: enter a time such as 2026-01-20T09:00:00Z, and add --wal")}
 			}
 		}
+		if from.path = args[0]; from.isBaseBackup() && len(from.roles) > 0 {
+			return usageError{errors.New("--role: use it only with a dump. A base backup contains all roles")}
+		}
 		cfg, running, err := flags.load(config.SectionKeys, config.SectionVault, config.SectionPrivacy)
 		if err != nil {
 			return err
@@ -95,17 +103,17 @@ space as the database.`,
 		if running != nil {
 			useKeysOf(running, cfg, devvault.Rewrap)
 		}
-		from.path = args[0]
 		d := &drill{
 			cfg: cfg, clock: flags.clock, sample: sample, maxAge: *maxAge, view: drillView{LeadKeys: []keyCheckView{}},
 		}
-		if err := d.run(c.Context(), from); err != nil {
+		err = d.run(c.Context(), from)
+		if c.Context().Err() != nil || len(d.view.Checks) == 0 {
 			return err
 		}
 		if *asJSON {
-			err = printJSON(c.OutOrStdout(), d.view)
+			err = errors.Join(err, printJSON(c.OutOrStdout(), d.view))
 		} else {
-			err = d.view.print(c.OutOrStdout())
+			err = errors.Join(err, d.view.print(c.OutOrStdout()))
 		}
 		if !d.view.OK {
 			err = errors.Join(err, errDrill)
@@ -162,7 +170,7 @@ func (d *drill) run(ctx context.Context, from restoreSource) (err error) {
 
 // restoreBackup starts a Postgres with the restored backup. If it fails, it also returns a started Postgres.
 func restoreBackup(ctx context.Context, from restoreSource, o devpg.Options) (s *devpg.Server, text string, err error) {
-	if _, err := os.Stat(filepath.Join(from.path, "PG_VERSION")); err == nil {
+	if from.isBaseBackup() {
 		s, err = devpg.StartBackup(ctx, devpg.BaseBackup{Folder: from.path, WAL: from.wal, Until: from.until}, o)
 		if from.wal != "" {
 			return s, "the base backup is restored, and the archived WAL is applied", err

@@ -211,7 +211,7 @@ func (d *drill) checkRows(ctx context.Context, k *keyServices) (string, error) {
 		found = append(found, some...)
 	}
 	if len(found) > 0 {
-		return "", fmt.Errorf("at least %s, first %s, lack a key, consent, event or accrual. If the lead keys "+
+		return "", fmt.Errorf("at least %s (the first is %s) have no key, consent, event or accrual. If the lead keys "+
 			"are backed up separately, this is expected; otherwise compare them with older backups",
 			counted(int64(len(found)), "lead"), id.Format(id.Lead, found[0]))
 	}

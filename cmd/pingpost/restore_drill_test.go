@@ -322,6 +322,7 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 	}
 	first := d.client.deliver(t)
 	between := testkit.Value[time.Time](t, d.database, `SELECT clock_timestamp()`)
+	d.server.RestorePoint(t, "a file in between")
 	d.client.deliver(t)
 	call(t, "", d.original.env, "lead", "erase", first.id, "--reason", "request", "--yes").ok(t)
 	d.server.RestorePoint(t, "the end")
@@ -342,11 +343,34 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 			}
 		})
 	}
+	without := func(leftOut func(i, n int) bool, mode string) string { // a copy of the archive
+		t.Helper()
+		to := folder(t)
+		segments, err := filepath.Glob(archive + "/????????????????????????")
+		if err != nil || len(segments) < 3 {
+			t.Fatal(segments, err)
+		}
+		for i, segment := range segments {
+			if !leftOut(i, len(segments)) {
+				execute(t, "install", "--mode", mode, segment, to)
+			}
+		}
+		return to
+	}
 	for name, tt := range map[string]struct {
 		args  []string
 		check string
 		part  string
 	}{
+		"no WAL":  {[]string{"--wal", folder(t)}, "restore", "contains no WAL"},
+		"old WAL": {[]string{"--wal", without(func(i, _ int) bool { return i > 0 }, "644")}, "restore", "ends before the base backup"},
+		"missing file": {
+			[]string{"--wal", without(func(i, n int) bool { return i == n-2 }, "644")}, "restore",
+			"a file in between is missing",
+		},
+		"unreadable files": {
+			[]string{"--wal", without(func(int, int) bool { return false }, "000")}, "restore", "none of the archived WAL",
+		},
 		"after the WAL": {
 			[]string{"--wal", archive, "--until", between.Add(time.Hour).Format(time.RFC3339)}, "restore", "--until",
 		},
@@ -371,6 +395,7 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		wal := folder(t)
+		execute(t, "touch", filepath.Join(wal, "0000000100000000000000FF"))
 		pipe := filepath.Join(wal, "00000002.history") // the recovery waits until it is opened for writing
 		if err := syscall.Mkfifo(pipe, 0o644); err != nil {
 			t.Fatal(err)
@@ -413,6 +438,9 @@ func TestRestoreDrillFlags(t *testing.T) {
 	} {
 		pingpost(t, append([]string{"restore-drill"}, args...)...).fails(t, 2)
 	}
+	base := folder(t)
+	execute(t, "touch", filepath.Join(base, "PG_VERSION"))
+	pingpost(t, "restore-drill", base, "--role", "grafana").fails(t, 2, "--role")
 }
 
 // The commands in docs/how-to/back-up-and-restore.md take backups that pass a drill, and delete old ones.
@@ -439,6 +467,7 @@ func TestBackupSchedule(t *testing.T) {
 	r := newReader(t, append(d.env, "BACKUPS="+backups, "OWNER_URL="+d.database.OwnerURL,
 		"REPLICATION_URL="+d.server.SuperuserURL("postgres"))...)
 	r.follow(t, backup+"#back-up-the-database-every-day")
+	d.server.RestorePoint(t, "the end") // the WAL of the base backup is archived
 	var kinds []string
 	files, err := os.ReadDir(backups)
 	if err != nil {

@@ -119,8 +119,8 @@ func restoreFailure(ctx context.Context, err error, out []byte) error {
 		return errors.New("the dump was made by a newer pg_dump: install the same or a newer version of Postgres " +
 			"here")
 	case has("No space left"):
-		return errors.New("the disk is full: set TMPDIR to a folder on a larger disk")
-	case has("No such file", "Permission denied"):
+		return errDiskFull
+	case has("could not open input file"):
 		return errors.New("the dump cannot be read: check its name and its permissions")
 	case has("end of file", "too short", "valid archive", "text format dump", "could not read", "uncompress",
 		"unexpected data", "corrupt"):
@@ -129,6 +129,8 @@ func restoreFailure(ctx context.Context, err error, out []byte) error {
 	}
 	return fmt.Errorf("pg_restore cannot restore the dump (%w): run it by hand and read its output", err)
 }
+
+var errDiskFull = errors.New("the disk is full: set TMPDIR to a folder on a larger disk")
 
 // createFile creates a file that belongs to the user that runs Postgres.
 func createFile(path, content string) error {

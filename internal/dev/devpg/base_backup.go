@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,8 +65,75 @@ func StartBackup(ctx context.Context, b BaseBackup, o Options) (*Server, error) 
 	if err := createFile(l.passwordFile(), rand.Text()+"\n"); err != nil {
 		return nil, err
 	}
+	newest, err := b.newestWAL()
+	if err != nil {
+		return nil, err
+	}
 	o.StartTimeout = recoveryLimit
-	return start(ctx, o, job{Search: systemSearch(), Backup: true})
+	s, err := start(ctx, o, job{Search: systemSearch(), Backup: true})
+	if err != nil {
+		return s, err
+	}
+	return s, l.checkApplied(newest)
+}
+
+var firstSegment = regexp.MustCompile(`(?m)^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)$`)
+
+var walSegment = regexp.MustCompile(`^[0-9A-F]{24}$`)
+
+// newestWAL returns the name of the last segment that the recovery must apply, or "" if it need not apply all.
+func (b BaseBackup) newestWAL() (newest string, err error) {
+	if b.WAL == "" {
+		return "", nil
+	}
+	entries, err := os.ReadDir(b.WAL)
+	if err != nil {
+		return "", withoutPath("reading the folder with the archived WAL", err)
+	}
+	for _, entry := range entries { // in the order of their names
+		if walSegment.MatchString(entry.Name()) {
+			newest = entry.Name()
+		}
+	}
+	label, err := os.ReadFile(filepath.Join(b.Folder, "backup_label"))
+	if err != nil {
+		return "", withoutPath("reading the label of the base backup", err)
+	}
+	first := firstSegment.FindSubmatch(label)
+	switch {
+	case newest == "":
+		return "", errors.New("the folder in --wal contains no WAL: check its name and archive_command")
+	case first == nil:
+		return "", errIncompleteBackup
+	case newest < string(first[1]):
+		return "", errors.New("the archived WAL ends before the base backup: check archive_command")
+	case !b.Until.IsZero():
+		return "", nil // Postgres checks that the WAL reaches this time
+	}
+	return newest, nil
+}
+
+var appliedSegment = regexp.MustCompile(`restored log file "([0-9A-F]{24})" from archive`)
+
+// checkApplied returns an error if the recovery ended before a segment of the archived WAL.
+func (l layout) checkApplied(newest string) error {
+	text, err := os.ReadFile(l.log())
+	if err != nil || newest == "" {
+		return err
+	}
+	applied := ""
+	for _, segment := range appliedSegment.FindAllSubmatch(text, -1) {
+		applied = max(applied, string(segment[1]))
+	}
+	switch {
+	case applied == "":
+		return errors.New("none of the archived WAL was applied: check that it is of this backup, and that the user " +
+			"who runs Postgres can read the folder in --wal")
+	case applied < newest:
+		return fmt.Errorf("the archived WAL was applied only up to %s, although it continues to %s: a file in between is "+
+			"missing or damaged", applied, newest)
+	}
+	return nil
 }
 
 // access is the content of pg_hba.conf. Only the user that runs Postgres can access the folder of the socket.
@@ -210,25 +278,34 @@ func (l layout) isReady() bool {
 // recoveryFailure returns an error that says why Postgres did not recover from a base backup, and what to do.
 func (l layout) recoveryFailure(j job) error {
 	text, _ := os.ReadFile(l.log()) // the file contains only the log of this start
-	for part, problem := range map[string]error{
-		"could not bind": taken(j.Port),
-		"recovery ended before configured recovery target": errors.New("the archived WAL ends before --until: " +
-			"choose an earlier time, and check archive_command"),
-		"is before consistent recovery point": errors.New("--until is before the end of the base " +
-			"backup: use an older base backup"),
-		"WAL ends before":   errIncompleteBackup,
-		"checkpoint record": errIncompleteBackup,
-	} {
-		if strings.Contains(string(text), part) {
-			return problem
-		}
-	}
-	for _, line := range slices.Backward(strings.Split(string(text), "\n")) {
+	var cause string                // of the end of Postgres
+	for _, line := range strings.Split(string(text), "\n") {
 		for _, level := range []string{"FATAL:", "PANIC:"} {
-			if _, cause, found := strings.Cut(line, level); found {
-				return fmt.Errorf("the base backup cannot be recovered:%s", cause)
+			if _, message, found := strings.Cut(line, level); found {
+				cause = message
 			}
 		}
+	}
+	for _, known := range []struct {
+		part    string
+		problem error
+	}{
+		{"could not bind", taken(j.Port)},
+		{"could not create any TCP/IP sockets", taken(j.Port)},
+		{"No space left", errDiskFull},
+		{"recovery ended before configured recovery target", errors.New("the archived WAL ends before --until: " +
+			"choose an earlier time, and check archive_command")},
+		{"is before consistent recovery point", errors.New("--until is before the end of the base backup: use an " +
+			"older base backup")},
+		{"WAL ends before", errIncompleteBackup},
+		{"checkpoint record", errIncompleteBackup},
+	} {
+		if strings.Contains(cause, known.part) {
+			return known.problem
+		}
+	}
+	if cause != "" {
+		return fmt.Errorf("the base backup cannot be recovered:%s", cause)
 	}
 	return errIncompleteBackup
 }
