@@ -41,7 +41,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
-	ctx, end := tracing.Start(ctx, "store lead")
+	ctx, end := tracing.StartSpan(ctx, "store lead")
 	defer func() { end(err) }()
 	d.setDisclosureDigest()
 	got := s.group.deliver(ctx, d)

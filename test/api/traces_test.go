@@ -44,13 +44,16 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the span %s has another trace: %s", s.Name(), s.TraceID())
 		}
 	}
-	for _, name := range []string{"post", "store lead", "acquire connection"} {
+	for _, name := range []string{"post", "store lead", "acquire connection", "batch"} {
 		if _, found := spans[name]; !found {
 			t.Errorf("there is no span %s", name)
 		}
 	}
+	if sql := spans["batch"].Attributes().AsRaw()["db.query.text"].(string); !strings.Contains(sql, "INSERT INTO leads") {
+		t.Errorf("the statement that stores the lead is not in the trace: %s", sql)
+	}
 	want := map[string]any{
-		"http.request.method": "POST", "http.route": "post", "http.response.status_code": int64(http.StatusOK),
+		"http.request.method": "POST", "http.route": "/p/:slug/api/lead/post", "http.response.status_code": int64(http.StatusOK),
 		"pingpost.outcome": "delivered", "pingpost.lead_id": delivered.LeadID, "pingpost.partner": "",
 		"pingpost.request_id": answer.Header.Get("X-Request-Id"),
 	}

@@ -82,7 +82,7 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 		h := c.Writer.Header()
 		h["X-Request-Id"] = []string{rec.IDText}
 		h["X-Content-Type-Options"] = noSniff
-		span := l.beginTrace(c, rec)
+		span := l.startTrace(c, rec)
 		err := l.protect(c, rec, handle)
 		switch {
 		case err == nil:

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -12,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/base/id"
 )
 
-// beginTrace starts the span of a request, if the request is traced. Otherwise, it returns nil. Only trusted proxies
-// decide which requests are traced.
-func (l *Listener) beginTrace(c *gin.Context, rec *Record) trace.Span {
+// startTrace starts the span of a request, if the request is traced. Otherwise, it returns nil. The header traceparent
+// counts only if it comes from a trusted proxy.
+func (l *Listener) startTrace(c *gin.Context, rec *Record) trace.Span {
 	if l.Tracer == nil {
 		return nil
 	}
@@ -22,7 +23,7 @@ func (l *Listener) beginTrace(c *gin.Context, rec *Record) trace.Span {
 	if c.Request.Header["Traceparent"] != nil && l.Clients != nil && l.Clients.trusts(c.Request) {
 		header = c.Request.Header
 	}
-	ctx, span := l.Tracer.Begin(c.Request.Context(), header, rec.Route)
+	ctx, span := l.Tracer.StartRequest(c.Request.Context(), header, rec.Route)
 	if id := span.SpanContext().TraceID(); id.IsValid() {
 		rec.traceID = id.String()
 	}
@@ -33,13 +34,16 @@ func (l *Listener) beginTrace(c *gin.Context, rec *Record) trace.Span {
 	return span
 }
 
+// route returns the pattern of the route's path. Requests without a route have the name "none".
+func route(c *gin.Context, rec *Record) string { return cmp.Or(c.FullPath(), rec.Route) }
+
 func endTrace(span trace.Span, c *gin.Context, rec *Record) {
 	if span == nil {
 		return
 	}
 	status := c.Writer.Status()
 	span.SetAttributes(
-		attribute.String("http.request.method", method(c.Request.Method)), attribute.String("http.route", rec.Route),
+		attribute.String("http.request.method", method(c.Request.Method)), attribute.String("http.route", route(c, rec)),
 		attribute.Int("http.response.status_code", status), attribute.String("pingpost.request_id", rec.IDText),
 		attribute.String("pingpost.outcome", rec.Outcome),
 	)

@@ -33,7 +33,7 @@ type exporter struct {
 	url      string
 	header   atomic.Pointer[Header]
 	resource resource
-	client   http.Client
+	client   *http.Client
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -43,6 +43,10 @@ type exporter struct {
 func newExporter(o Options) *exporter {
 	e := &exporter{url: strings.TrimSuffix(o.Endpoint, "/") + "/v1/traces", log: o.Log}
 	e.header.Store(&o.Header)
+	e.client = &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),                               //nolint:errcheck,forcetypeassert // its type is known
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // keeps the header here
+	}
 	e.resource = resource{attributesOf([]attribute.KeyValue{
 		attribute.String("service.name", "pingpost"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node), attribute.String("deployment.environment.name", o.Environment),
@@ -58,10 +62,10 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	switch {
 	case err == nil:
 		if e.failure.End() {
-			e.log.Info("traces are sent again")
+			e.log.Info("sending traces again")
 		}
 	case e.failure.Due(err.Error(), clock.System{}.Now()):
-		e.log.Warn("cannot send traces, so they are lost", "error", err)
+		e.log.Warn("cannot send traces; dropping them", "error", err)
 	}
 	return nil
 }

@@ -16,45 +16,84 @@ import (
 // statements, but not their arguments.
 type Queries struct{}
 
-type endKey struct{}
-
-func begin(ctx context.Context, name string, attributes ...attribute.KeyValue) context.Context {
-	if !trace.SpanFromContext(ctx).IsRecording() {
+// startQuery starts a span, which ends when endQuery is called with the context that it returns.
+func startQuery(ctx context.Context, name, sql string) context.Context {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
 		return ctx
 	}
-	ctx, end := Start(ctx, name, append(attributes, attribute.String("db.system.name", "postgresql"))...)
-	return context.WithValue(ctx, endKey{}, end)
+	attributes := []attribute.KeyValue{attribute.String("db.system.name", "postgresql")}
+	if sql != "" {
+		attributes = append(attributes, attribute.String("db.query.text", sql))
+	}
+	ctx, _ = parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attributes...))
+	return ctx
 }
 
-func end(ctx context.Context, err error) {
-	if end, traced := ctx.Value(endKey{}).(func(error)); traced {
-		end(err)
+func endQuery(ctx context.Context, err error) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
 	}
+	var rejected *pgconn.PgError
+	if errors.As(err, &rejected) {
+		span.SetAttributes(attribute.String("db.response.status_code", rejected.Code))
+	}
+	end(span, err)
+}
+
+// operation returns the first word of a statement, such as SELECT.
+func operation(sql string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+	return word
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
-	operation, _, _ := strings.Cut(strings.TrimSpace(d.SQL), " ")
-	return begin(ctx, operation, attribute.String("db.query.text", d.SQL))
+	return startQuery(ctx, operation(d.SQL), d.SQL)
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (Queries) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
-	var rejected *pgconn.PgError
-	if errors.As(d.Err, &rejected) {
-		trace.SpanFromContext(ctx).SetAttributes(attribute.String("db.response.status_code", rejected.Code))
+	endQuery(ctx, d.Err)
+}
+
+// TraceBatchStart implements pgx.BatchTracer. The statements of a batch have one span.
+func (Queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	texts := make([]string, len(d.Batch.QueuedQueries))
+	for i, query := range d.Batch.QueuedQueries {
+		texts[i] = query.SQL
 	}
-	end(ctx, d.Err)
+	return startQuery(ctx, "batch", strings.Join(texts, ";\n"))
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (Queries) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (Queries) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchEndData) {
+	endQuery(ctx, d.Err)
+}
+
+// TraceCopyFromStart implements pgx.CopyFromTracer.
+func (Queries) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceCopyFromStartData) context.Context {
+	return startQuery(ctx, "COPY "+d.TableName.Sanitize(), "")
+}
+
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
+func (Queries) TraceCopyFromEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceCopyFromEndData) {
+	endQuery(ctx, d.Err)
 }
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
 func (Queries) TraceAcquireStart(
 	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
 ) context.Context {
-	return begin(ctx, "acquire connection")
+	return startQuery(ctx, "acquire connection", "")
 }
 
 // TraceAcquireEnd implements pgxpool.AcquireTracer.
 func (Queries) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, d pgxpool.TraceAcquireEndData) {
-	end(ctx, d.Err)
+	endQuery(ctx, d.Err)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/pingpost/pingpost/internal/dev/testkit"
 	"github.com/pingpost/pingpost/internal/platform/tracing"
@@ -44,7 +43,7 @@ func TestWhichRequestsAreTraced(t *testing.T) {
 		"header that is wrong":   {1, header("00-zz"), true, ""},
 	} {
 		tracer := tracing.New(tracing.Options{Endpoint: "http://127.0.0.1:1", SampleRatio: c.ratio})
-		_, span := tracer.Begin(t.Context(), c.header, "request")
+		_, span := tracer.StartRequest(t.Context(), c.header, "request")
 		got := span.SpanContext().TraceID()
 		if span.IsRecording() != c.recorded || c.trace != "" && got.String() != c.trace || c.trace == "" && !got.IsValid() {
 			t.Errorf("%s: recorded %v in the trace %s", name, span.IsRecording(), got)
@@ -77,13 +76,25 @@ func TestSpansAreSent(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `SELECT 2`).Scan(&n); err != nil { // not within a request
 		t.Fatal(err)
 	}
-	ctx, request := tracer.Begin(t.Context(), header(caller+"01"), "request")
-	inner, end := tracing.Start(ctx, "work", attribute.Int("count", 3))
+	ctx, request := tracer.StartRequest(t.Context(), header(caller+"01"), "request")
+	inner, end := tracing.StartSpan(ctx, "work")
 	if err := conn.QueryRow(inner, `SELECT length($1)`, "quillfeather").Scan(&n); err != nil || n != 12 {
 		t.Fatal(n, err)
 	}
 	if _, err := conn.Exec(inner, `SELECT 1 / $1::integer`, 0); err == nil {
 		t.Fatal("no error")
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT 3`)
+	batch.Queue(`SELECT length($1)`, "quillfeather")
+	if err := conn.SendBatch(inner, batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `CREATE TEMPORARY TABLE copied (name text)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.CopyFrom(inner, pgx.Identifier{"copied"}, []string{"name"}, pgx.CopyFromRows([][]any{{"quillfeather"}})); err != nil {
+		t.Fatal(err)
 	}
 	end(errors.New("quillfeather"))
 	request.End()
@@ -106,7 +117,7 @@ func TestSpansAreSent(t *testing.T) {
 			t.Errorf("%s: trace %s from %v to %v", key, s.TraceID(), s.StartTimestamp(), s.EndTimestamp())
 		}
 	}
-	if len(spans) != 4 || len(collector.Spans()) != 4 {
+	if len(spans) != 6 || len(collector.Spans()) != 6 {
 		t.Fatalf("got %d spans: %v", len(collector.Spans()), spans)
 	}
 	root, work, read, failed := spans["request"], spans["work"], spans["SELECT"], spans["SELECT 22012"]
@@ -114,8 +125,13 @@ func TestSpansAreSent(t *testing.T) {
 		read.ParentSpanID() != work.SpanID() || failed.ParentSpanID() != work.SpanID() {
 		t.Error("the spans do not form a tree")
 	}
-	if root.Kind() != ptrace.SpanKindServer || work.Kind() != ptrace.SpanKindInternal || attributes(work)["count"] != int64(3) {
-		t.Errorf("got the kinds %v and %v, attributes %v", root.Kind(), work.Kind(), attributes(work))
+	if root.Kind() != ptrace.SpanKindServer || work.Kind() != ptrace.SpanKindInternal || read.Kind() != ptrace.SpanKindClient {
+		t.Errorf("got the kinds %v, %v and %v", root.Kind(), work.Kind(), read.Kind())
+	}
+	batched, copied := spans["batch"], spans[`COPY "copied"`]
+	if attributes(batched)["db.query.text"] != "SELECT 3;\nSELECT length($1)" || batched.ParentSpanID() != work.SpanID() ||
+		copied.ParentSpanID() != work.SpanID() {
+		t.Errorf("got the batch %v", attributes(batched))
 	}
 	if got := attributes(read); got["db.query.text"] != `SELECT length($1)` || got["db.system.name"] != "postgresql" {
 		t.Errorf("got the query %v", got)
@@ -140,7 +156,7 @@ func TestCollectorFails(t *testing.T) {
 	tracer := tracing.New(tracing.Options{Endpoint: collector.URL, SampleRatio: 1, Log: log})
 	send := func() {
 		t.Helper()
-		_, span := tracer.Begin(t.Context(), nil, "request")
+		_, span := tracer.StartRequest(t.Context(), nil, "request")
 		span.End()
 		if err := tracer.Flush(t.Context()); err != nil {
 			t.Fatal(err)

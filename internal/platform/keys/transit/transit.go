@@ -313,7 +313,7 @@ func (w *Wrapper) call(
 func (w *Wrapper) attempt(
 	ctx context.Context, operation string, send func(context.Context) (*api.Response, error),
 ) (_ []byte, err error) {
-	ctx, end := tracing.Start(ctx, "vault "+operation)
+	ctx, end := tracing.StartCall(ctx, "vault "+operation)
 	defer func() { end(err) }()
 	response, err := send(ctx)
 	err = w.calls.count(operation, explain(err))
