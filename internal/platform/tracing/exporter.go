@@ -44,8 +44,9 @@ func newExporter(o Options) *exporter {
 	e := &exporter{url: strings.TrimSuffix(o.Endpoint, "/") + "/v1/traces", log: o.Log}
 	e.header.Store(&o.Header)
 	e.client = &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),                               //nolint:errcheck,forcetypeassert // its type is known
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // keeps the header here
+		Transport: http.DefaultTransport.(*http.Transport).Clone(), //nolint:forcetypeassert // its type is known
+		// Another host must not get the header.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	e.resource = resource{attributesOf([]attribute.KeyValue{
 		attribute.String("service.name", "pingpost"), attribute.String("service.version", o.Version),
