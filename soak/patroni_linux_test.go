@@ -104,7 +104,8 @@ func TestPatroni(t *testing.T) {
 		c.acknowledged.Load(), c.replays.Load(), c.unanswered.Load(), c.pings.Load())
 }
 
-// watchOutage measures the longest time without an acknowledged post. The function that it returns ends the measurement.
+// watchOutage measures the longest time without an acknowledged post. The function that it returns ends the
+// measurement.
 func (c *clients) watchOutage() (longest func() time.Duration) {
 	stop, ended := make(chan struct{}), make(chan time.Duration)
 	go func() {
@@ -168,8 +169,8 @@ func startCluster(t *testing.T) (*platform, *cluster) {
 	}
 	url := func(hosts string) func(user, password, database string) string {
 		return func(user, password, database string) string {
-			return fmt.Sprintf("postgres://%s:%s@%s/%s?target_session_attrs=read-write&sslmode=verify-ca&sslrootcert=%s",
-				user, password, hosts, database, authority.File)
+			return fmt.Sprintf("postgres://%s:%s@%s/%s?target_session_attrs=read-write&sslmode=verify-ca&"+
+				"sslrootcert=%s", user, password, hosts, database, authority.File)
 		}
 	}
 	direct := url(strings.Join(hosts, ","))
@@ -182,8 +183,8 @@ func startCluster(t *testing.T) (*platform, *cluster) {
 	}
 	for _, m := range k.members { // a connection fails if the first server does not know the database yet
 		testkit.Eventually(t, recovery, m.name+" knows the database", func() bool {
-			conn, err := pgx.Connect(t.Context(), strings.Replace(url(m.address)("postgres", superuserPassword, database),
-				"read-write", "any", 1))
+			standby := strings.Replace(url(m.address)("postgres", superuserPassword, database), "read-write", "any", 1)
+			conn, err := pgx.Connect(t.Context(), standby)
 			return err == nil && conn.Close(t.Context()) == nil
 		})
 	}
@@ -280,11 +281,14 @@ func (k *cluster) startEtcd(t *testing.T, folder string) {
 
 func (k *cluster) startHAProxy(t *testing.T, folder string) {
 	t.Helper()
-	replacements := []string{"bind :5000", "bind " + k.network + ".1:5000", "bind :5001", "bind " + k.network + ".1:5001"}
+	replacements := []string{
+		"bind :5000", "bind " + k.network + ".1:5000", "bind :5001", "bind " + k.network + ".1:5001",
+	}
 	for _, m := range k.members {
 		replacements = append(replacements, m.name+".example.com", m.address)
 	}
-	run(t, &testkit.Log{}, exec.Command("haproxy", "-db", "-f", configuration(t, folder, "haproxy.cfg", replacements...)))
+	file := configuration(t, folder, "haproxy.cfg", replacements...)
+	run(t, &testkit.Log{}, exec.Command("haproxy", "-db", "-f", file))
 }
 
 func (k *cluster) newMember(t *testing.T, folder string, i int, authority *testkit.Authority) *member {
@@ -302,7 +306,8 @@ func (k *cluster) newMember(t *testing.T, folder string, i int, authority *testk
 	}
 	configuration(t, m.folder, "patroni.yml",
 		"etcd1.example.com:2379,etcd2.example.com:2379,etcd3.example.com:2379", k.network+".1:2379",
-		"name: db1\n", "name: "+m.name+"\n", "db1.example.com", m.address, "/etc/patroni/db1", filepath.Join(m.folder, m.name),
+		"name: db1\n", "name: "+m.name+"\n", "db1.example.com", m.address,
+		"/etc/patroni/db1", filepath.Join(m.folder, m.name),
 		"/etc/patroni/ca.crt", filepath.Join(m.folder, "ca.crt"),
 		"/var/lib/postgresql/15/pingpost", filepath.Join(m.folder, "data"), "/usr/lib/postgresql/15/bin", k.bin,
 		`    ssl: "on"`, "    ssl: \"on\"\n    unix_socket_directories: "+m.folder,
@@ -434,8 +439,8 @@ func (m *member) startUnfenced(t *testing.T) (stop func()) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, recovery, m.name+" accepts writes", func() bool {
-		out, err := m.command(t, filepath.Join(m.cluster.bin, "psql"), "--host", m.folder, "--username", "postgres", "--dbname",
-			"postgres", "--no-align", "--tuples-only", "--command", "SELECT pg_is_in_recovery()").Output()
+		out, err := m.command(t, filepath.Join(m.cluster.bin, "psql"), "--host", m.folder, "--username", "postgres",
+			"--dbname", "postgres", "--no-align", "--tuples-only", "--command", "SELECT pg_is_in_recovery()").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "f"
 	})
 	return func() {

@@ -16,9 +16,9 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check the settings and every connection that a node needs", Args: noArgs,
 		Long: "Connect to everything that is configured: the database, Vault, the erasure journal, the public URLs\n" +
-			"and the collector of traces. For each check, this command prints what it found and, if there is a problem, what to do. If a\n" +
-			"check fails, checks that depend on it are left out, and the command exits with 1. It needs no running\n" +
-			"node. In the database and the erasure journal, it writes only test data.",
+			"and the collector of traces. For each check, this command prints what it found and, if there is a\n" +
+			"problem, what to do. If a check fails, checks that depend on it are left out, and the command exits\n" +
+			"with 1. It needs no running node. In the database and the erasure journal, it writes only test data.",
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

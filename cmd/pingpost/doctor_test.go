@@ -97,7 +97,8 @@ func doctorCommands(t *testing.T, p *platform) {
 	collector := testkit.NewCollector(t)
 	for status, want := range map[int]string{http.StatusOK: "ok", http.StatusForbidden: "warning"} {
 		collector.Respond(status)
-		if found := diagnose(t, p, p.production(t, "PINGPOST_TRACING_ENDPOINT="+collector.URL)...); found["tracing"] != want {
+		settings := p.production(t, "PINGPOST_TRACING_ENDPOINT="+collector.URL)
+		if found := diagnose(t, p, settings...); found["tracing"] != want {
 			t.Errorf("a collector that responds with %d: got %v", status, found)
 		}
 	}

@@ -107,7 +107,8 @@ func (k *keyServices) erasures() (*erasure.Service, error) {
 
 // erasuresIn is like erasures, but uses the given journal.
 func (k *keyServices) erasuresIn(j journal.Store) *erasure.Service {
-	return app.NewPrivacy(k.cfg, k.db, newQueue(k.db, k.clock), k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures
+	queue := newQueue(k.db, k.clock)
+	return app.NewPrivacy(k.cfg, k.db, queue, k.wrappers.Readers, k.platform, j, nil, k.clock).Erasures
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.

@@ -232,9 +232,8 @@ func (v drillView) print(w io.Writer) error {
 		at   *time.Time
 	}{{"lead", v.NewestLeadAt}, {"audit event", v.NewestAuditEventAt}} {
 		if newest.at != nil {
-			fmt.Fprintf(w, "Newest %s in the backup: %s, %s before the "+
-				"drill\n", newest.what, newest.at.Format(time.RFC3339),
-				v.StartedAt.Sub(*newest.at).Round(time.Second))
+			fmt.Fprintf(w, "Newest %s in the backup: %s, %s before the drill\n", newest.what,
+				newest.at.Format(time.RFC3339), v.StartedAt.Sub(*newest.at).Round(time.Second))
 		}
 	}
 	if v.NewestLeadAt != nil {

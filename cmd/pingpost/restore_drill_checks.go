@@ -188,8 +188,8 @@ func (d *drill) checkErasures(ctx context.Context, k *keyServices) (string, erro
 	}
 	d.view.LeadsErasedAgain = done.Leads
 	v, err := erasures.Verify(ctx)
-	text := fmt.Sprintf("%s erased again. The journal is intact. Entries: "+
-		"%d", counted(int64(done.Leads), "lead"), v.Entries)
+	text := fmt.Sprintf("%s erased again. The journal is intact. Entries: %d",
+		counted(int64(done.Leads), "lead"), v.Entries)
 	if done.Held > 0 {
 		text += fmt.Sprintf(". Erased although the backup has a legal hold on them: %d", done.Held)
 	}

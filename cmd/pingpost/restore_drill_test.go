@@ -362,14 +362,18 @@ func TestRestoreDrillOfBaseBackup(t *testing.T) {
 		check string
 		part  string
 	}{
-		"no WAL":  {[]string{"--wal", folder(t)}, "restore", "contains no WAL"},
-		"old WAL": {[]string{"--wal", without(func(i, _ int) bool { return i > 0 }, "644")}, "restore", "ends before the base backup"},
+		"no WAL": {[]string{"--wal", folder(t)}, "restore", "contains no WAL"},
+		"old WAL": {
+			[]string{"--wal", without(func(i, _ int) bool { return i > 0 }, "644")}, "restore",
+			"ends before the base backup",
+		},
 		"missing file": {
 			[]string{"--wal", without(func(i, n int) bool { return i == n-2 }, "644")}, "restore",
 			"a file in between is missing",
 		},
 		"unreadable files": {
-			[]string{"--wal", without(func(int, int) bool { return false }, "000")}, "restore", "none of the archived WAL",
+			[]string{"--wal", without(func(int, int) bool { return false }, "000")}, "restore",
+			"none of the archived WAL",
 		},
 		"after the WAL": {
 			[]string{"--wal", archive, "--until", between.Add(time.Hour).Format(time.RFC3339)}, "restore", "--until",

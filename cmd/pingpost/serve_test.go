@@ -134,7 +134,8 @@ func servesTLS(t *testing.T, p *platform) {
 		t.Fatal(err)
 	}
 	admin := testkit.FreeAddress(t)
-	settings := p.production(t, "PINGPOST_HTTP_ADMIN_ADDR="+admin, "PINGPOST_HTTP_TLS_CERT_FILE="+certFile, "PINGPOST_HTTP_TLS_KEY_FILE="+keyFile)
+	settings := p.production(t, "PINGPOST_HTTP_ADMIN_ADDR="+admin, "PINGPOST_HTTP_TLS_CERT_FILE="+certFile,
+		"PINGPOST_HTTP_TLS_KEY_FILE="+keyFile)
 	if out := call(t, "", settings, "config", "check").ok(t); !strings.Contains(out, "http.tls_key_file") {
 		t.Errorf("a key that others can read: %s", out)
 	}
@@ -165,7 +166,8 @@ func servesTLS(t *testing.T, p *platform) {
 	call(t, "", withFiles, "health").ok(t)
 	call(t, "", opsOf(ops), "health").fails(t, 1, "/healthz returned 400")
 	expired, expiredKey := ca.Issue(t, "lb.example.com", time.Now().Add(-time.Minute))
-	if err := errors.Join(os.WriteFile(certFile, expired, 0o600), os.WriteFile(keyFile, expiredKey, 0o600)); err != nil {
+	err := errors.Join(os.WriteFile(certFile, expired, 0o600), os.WriteFile(keyFile, expiredKey, 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	node.until(t, "the node has the expired certificate", func() bool {

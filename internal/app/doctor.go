@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -90,9 +89,7 @@ func (d *doctor) add(check string, status FindingStatus, format string, argument
 
 // fails adds a failed finding if err is not nil, and reports whether it did.
 func (d *doctor) fails(check string, err error) bool {
-	if vault := (*transit.Error)(nil); errors.As(err, &vault) {
-		d.add(check, FindingFailed, "%s", vault)
-	} else if err != nil {
+	if err != nil {
 		d.add(check, FindingFailed, "%s", reason(err))
 	}
 	return err != nil
@@ -272,7 +269,8 @@ func (d *doctor) checkKeyWrapper(ctx context.Context) bool {
 	}
 	defer key.Zero()
 	text := fmt.Sprintf("%s wraps data keys", key.WrappingKey)
-	if wrapper, version, err := envelope.ParseWrapped(key.Wrapped); err == nil && d.keys.Readers.Reads(wrapper, version) {
+	wrapper, version, err := envelope.ParseWrapped(key.Wrapped)
+	if err == nil && d.keys.Readers.Reads(wrapper, version) {
 		unwrapped := d.keys.Readers.Unwrap(ctx, [][]byte{key.Wrapped})[0]
 		if d.fails("key_wrapper", unwrapped.Err) {
 			return true

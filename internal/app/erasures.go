@@ -17,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/platform/config"
 	"github.com/pingpost/pingpost/internal/platform/journal"
 	"github.com/pingpost/pingpost/internal/platform/keys/keyring"
+	"github.com/pingpost/pingpost/internal/platform/keys/transit"
 	"github.com/pingpost/pingpost/internal/platform/postgres"
 )
 
@@ -28,7 +29,7 @@ const (
 // erasures contains the state of the erasure journal. If the state is not "ok", staff cannot erase personal
 // data, and may not be able to read it. The node still serves pings and posts.
 type erasures struct {
-	state atomic.Pointer[state]
+	state atomic.Pointer[checkState]
 	gauge prometheus.Gauge
 	at    prometheus.Gauge // when the journal was last checked
 }
@@ -46,10 +47,10 @@ func newErasures(registry *prometheus.Registry) *erasures {
 	return e
 }
 
-func (e *erasures) set(s state) {
-	e.state.Store(&s)
+func (e *erasures) set(state checkState) {
+	e.state.Store(&state)
 	value := 0.0
-	if s == stateOK {
+	if state == stateOK {
 		value = 1
 	}
 	e.gauge.Set(value)
@@ -81,9 +82,9 @@ func (a *App) finishErasures(ctx context.Context) {
 	}
 }
 
-// checkErasures returns the state of the erasure journal. The result known
-// is false if the check itself failed, for example because the database does not respond.
-func (a *App) checkErasures(ctx context.Context) (found state, known bool) {
+// checkErasures returns the state of the erasure journal. The result known is false if the check itself failed, for
+// example because the database does not respond.
+func (a *App) checkErasures(ctx context.Context) (state checkState, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()
 	err := errors.Join(a.privacy.Erasures.Finish(ctx), a.privacy.Erasures.CheckJournal(ctx))
@@ -95,13 +96,16 @@ func (a *App) checkErasures(ctx context.Context) (found state, known bool) {
 	}
 	if apperr.As(err) == nil {
 		a.log.Error("cannot check the erasure journal, retrying", "error", postgres.Translate(err))
-		return state{}, false
+		return checkState{}, false
 	}
-	return state{"unusable", reason(err)}, true
+	return checkState{"unusable", reason(err)}, true
 }
 
 // reason returns the text of an error for operators, with its cause.
 func reason(err error) string {
+	if vault := (*transit.Error)(nil); errors.As(err, &vault) {
+		return vault.Error()
+	}
 	f := apperr.As(err)
 	if f == nil {
 		return postgres.Translate(err).Error()

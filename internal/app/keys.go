@@ -143,9 +143,9 @@ func (a *App) reportVaultRights(ctx context.Context) {
 }
 
 // state shows whether there are data keys for new leads. Until the first call to Vault has ended, it is unknown.
-func (k *Keys) state() state {
+func (k *Keys) state() checkState {
 	if !k.Wrappers.Configured() {
-		return state{"not_configured", "not configured, so posts get 503"}
+		return checkState{"not_configured", "not configured, so posts get 503"}
 	}
 	if k.pool == nil {
 		return stateOK
@@ -156,11 +156,11 @@ func (k *Keys) state() state {
 	case s.Failure != nil:
 		text := fmt.Sprintf("%s; %d data keys left", s.Failure, s.Ready)
 		if vault := (*transit.Error)(nil); errors.As(s.Failure, &vault) {
-			return state{vault.Reason, text}
+			return checkState{vault.Reason, text}
 		}
-		return state{"failed", text}
+		return checkState{"failed", text}
 	case s.Ready == 0:
-		return state{"no_data_keys", "posts use data keys faster than Vault wraps them"}
+		return checkState{"no_data_keys", "posts use data keys faster than Vault wraps them"}
 	}
 	return stateOK
 }
@@ -178,8 +178,8 @@ type wrappingKeys struct {
 }
 
 type wrappingKeysState struct {
-	own     state    // whether this node can store leads
-	missing []string // the keys that stored leads need but that are not configured
+	own     checkState // whether this node can store leads
+	missing []string   // the keys that stored leads need but that are not configured
 }
 
 // checkWrappingKeys checks that the key for new leads is registered, and that all stored leads can be
@@ -247,23 +247,24 @@ func missingKeys(configured *envelope.Wrappers, uses []leads.KeyUse) (missing []
 const unregisteredAdvice = " is not registered, so posts get 503: configure the platform's key, or register this key " +
 	"with `pingpost keys introduce`"
 
-// ownKeyState shows whether leads with the node's wrapping key can be stored (decision 55). The first node of a platform registers its keys. If the platform already has leads, the
-// node must be able to decrypt them, so that a node with a wrong key is never the first.
-func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey, readsAll bool) (state, error) {
+// ownKeyState shows whether leads with the node's wrapping key can be stored (decision 55). The first node of a platform
+// registers its keys. If the platform already has leads, the node must be able to decrypt them, so that a node with a
+// wrong key is never the first.
+func (a *App) ownKeyState(ctx context.Context, registered []envelope.WrappingKey, readsAll bool) (checkState, error) {
 	if a.api == nil || !a.keys.Wrappers.Configured() {
 		return stateUnknown, nil
 	}
 	if len(registered) == 0 {
 		problem, err := a.registerFirstKeys(ctx, readsAll)
 		if problem != "" || err != nil {
-			return state{"cannot_register", problem}, err
+			return checkState{"cannot_register", problem}, err
 		}
 		if registered, err = a.leads.WrappingKeys(ctx); err != nil {
-			return state{}, err
+			return checkState{}, err
 		}
 	}
 	if own := a.keys.Wrappers.Keys()[0]; !slices.Contains(registered, own) {
-		return state{"not_registered", own.String() + unregisteredAdvice}, nil
+		return checkState{"not_registered", own.String() + unregisteredAdvice}, nil
 	}
 	return stateOK, nil
 }

@@ -50,7 +50,7 @@ func (a *App) operations() (ops, profiles *gin.Engine) {
 			return nil
 		}))
 	}
-	check := func(path string, states func(context.Context) states) {
+	check := func(path string, states func(context.Context) checkStates) {
 		httpserver.Get(ops, path, l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
 			rec.Outcome = "ok"
 			if !a.ready(c.Writer, states(c.Request.Context())) {
@@ -65,7 +65,7 @@ func (a *App) operations() (ops, profiles *gin.Engine) {
 	check("/readyz", a.checks)
 	// Pings need neither the database nor a key wrapper, so load balancers must keep sending pings to a
 	// node while either is unavailable.
-	check("/readyz/ping", func(context.Context) states { return a.pingChecks() })
+	check("/readyz/ping", func(context.Context) checkStates { return a.pingChecks() })
 	serve(ops, "/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	profiles.NoRoute(none)
 	serve(profiles, "/debug/pprof/*profile", profile)
@@ -91,19 +91,19 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 // pingChecks returns the states of the readiness checks for pings. The data of individual partners is not checked,
 // because a problem with one partner must not affect the others.
-func (a *App) pingChecks() states {
-	all := states{"rate_card": stateOK, "directory": stateOK}
+func (a *App) pingChecks() checkStates {
+	states := checkStates{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
-		all["rate_card"] = state{"not_loaded", "not loaded"}
+		states["rate_card"] = checkState{"not_loaded", "not loaded"}
 	}
 	if a.directory.Get() == nil {
-		all["directory"] = state{"not_loaded", "not loaded"}
+		states["directory"] = checkState{"not_loaded", "not loaded"}
 	}
-	return all
+	return states
 }
 
 // checks is like pingChecks, but also runs the checks for posts.
-func (a *App) checks(ctx context.Context) states {
+func (a *App) checks(ctx context.Context) checkStates {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeysState()
 	states["database"], states["commits"], states["schema"], states["clock"] = stateOK, *a.readiness.commits.Load(),
@@ -112,14 +112,14 @@ func (a *App) checks(ctx context.Context) states {
 	if a.api != nil { // otherwise the node stores no leads
 		states["key_wrapper"], states["wrapping_key"], states["storing"] = a.keys.state(), stateUnknown, stateOK
 		if err := a.leads.Failing(); err != nil {
-			states["storing"] = state{"failed", err.Error()}
+			states["storing"] = checkState{"failed", err.Error()}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	found, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"] = state{"not_responding", "does not respond: " + err.Error()}
+		states["database"] = checkState{"not_responding", "does not respond: " + err.Error()}
 		for _, check := range []string{"commits", "schema", "clock", "partitions"} {
 			states[check] = stateUnknown
 		}
@@ -127,12 +127,12 @@ func (a *App) checks(ctx context.Context) states {
 	}
 	switch {
 	case !a.loaded.Load():
-		states["database"] = state{"not_loaded", "not loaded yet"}
+		states["database"] = checkState{"not_loaded", "not loaded yet"}
 	case found.ReadOnly:
-		states["database"] = state{"read_only", "read-only"}
+		states["database"] = checkState{"read_only", "read-only"}
 	}
 	if err := found.CheckSchema(); err != nil {
-		states["schema"] = state{"incompatible", err.Error()}
+		states["schema"] = checkState{"incompatible", err.Error()}
 	}
 	if keys := a.checkWrappingKeys(ctx); a.api != nil {
 		states["wrapping_key"] = keys.own
@@ -141,31 +141,35 @@ func (a *App) checks(ctx context.Context) states {
 	a.readiness.skew.Set(skew.Seconds())
 	a.readiness.schema.Set(float64(found.Schema.Version))
 	if skew.Abs() > maxSkew {
-		states["clock"] = state{"differs", "differs from the database's by " + skew.Abs().Round(time.Millisecond).String()}
+		states["clock"] = checkState{
+			"differs", "differs from the database's by " + skew.Abs().Round(time.Millisecond).String(),
+		}
 	}
 	return states
 }
 
 // platformKeysState lists the signing secrets whose platform key is not configured. A damaged secret affects only its
 // partner, so it is a warning (decision 73).
-func (a *App) platformKeysState() state {
+func (a *App) platformKeysState() checkState {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
 		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
-		return state{"key_missing", firstFew(unread) + " cannot be decrypted; check keys.platform_keys for a missing key"}
+		return checkState{
+			"key_missing", firstFew(unread) + " cannot be decrypted; check keys.platform_keys for a missing key",
+		}
 	}
 	return stateOK
 }
 
 // ready writes the response to a health check, and reports whether the node is ready.
-func (a *App) ready(w http.ResponseWriter, checks states) bool {
+func (a *App) ready(w http.ResponseWriter, states checkStates) bool {
 	if a.draining.Load() {
-		checks["draining"] = state{"stopping", "the node is stopping"}
+		states["draining"] = checkState{"stopping", "the node is stopping"}
 	}
 	ready := true
-	for _, state := range checks {
+	for _, state := range states {
 		ready = ready && state == stateOK
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -174,9 +178,9 @@ func (a *App) ready(w http.ResponseWriter, checks states) bool {
 	}
 	json.NewEncoder(w).Encode(struct { //nolint:errcheck // the client is gone
 		Ready    bool              `json:"ready"`
-		Checks   states            `json:"checks"`
+		Checks   checkStates       `json:"checks"`
 		Warnings map[string]string `json:"warnings,omitempty"` // the node is ready in spite of them
-	}{ready, checks, a.warnings()})
+	}{ready, states, a.warnings()})
 	return ready
 }
 

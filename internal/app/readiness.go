@@ -22,34 +22,34 @@ const (
 	repairTimeout = 10 * time.Minute
 )
 
-// state is the state of a check. JSON and logs contain its text.
-type state struct {
+// checkState is the state of a check. JSON and logs contain its text.
+type checkState struct {
 	reason string // "" if the check passes, otherwise one of a fixed set of words for metrics
 	text   string // "ok", or a description of the problem for operators
 }
 
 var (
-	stateOK      = state{"", "ok"}
-	stateUnknown = state{"unknown", "unknown"}
+	stateOK      = checkState{"", "ok"}
+	stateUnknown = checkState{"unknown", "unknown"}
 )
 
 // MarshalText implements encoding.TextMarshaler.
-func (s state) MarshalText() ([]byte, error) { return []byte(s.text), nil }
+func (s checkState) MarshalText() ([]byte, error) { return []byte(s.text), nil }
 
-// states are the states of checks, by the name of the check.
-type states map[string]state
+// checkStates are the states of checks, by the name of the check.
+type checkStates map[string]checkState
 
 // readiness contains the state of the readiness checks. followReadiness runs these checks in the
 // background, so that changes are logged even if no load balancer requests /readyz.
 type readiness struct {
-	commits    atomic.Pointer[state]
-	partitions atomic.Pointer[state]
+	commits    atomic.Pointer[checkState]
+	partitions atomic.Pointer[checkState]
 	gauge      *prometheus.GaugeVec
 	reasons    *prometheus.GaugeVec
 	horizons   *prometheus.GaugeVec
 	schema     prometheus.Gauge
 	skew       prometheus.Gauge
-	noted      states                      // of the last noteChanges; used only by followReadiness
+	noted      checkStates                 // of the last noteChanges; used only by followReadiness
 	failing    map[string]failurelog.State // by check; used only by followReadiness
 
 	repairing     atomic.Bool            // repairPartitions is running
@@ -78,7 +78,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 			Name: "pingpost_partitions_end_timestamp_seconds",
 			Help: "Unix time until which the table has partitions; 0 if the current one is missing.",
 		}, []string{"table"}),
-		noted:   states{},
+		noted:   checkStates{},
 		failing: map[string]failurelog.State{},
 	}
 	registry.MustRegister(r.gauge, r.reasons, r.horizons, r.schema, r.skew)
@@ -93,15 +93,15 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 func (a *App) tryCommit(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	found := stateOK
+	state := stateOK
 	switch err := a.db.Commit(bounded); {
 	case errors.Is(err, postgres.ErrNotConfirmed):
-		found = state{"not_confirmed", "not confirmed within " + commitTimeout.String() +
+		state = checkState{"not_confirmed", "not confirmed within " + commitTimeout.String() +
 			": check that the database responds and the synchronous standby is running"}
 	case err != nil:
-		found = state{"failed", err.Error()}
+		state = checkState{"failed", err.Error()}
 	}
-	a.readiness.commits.Store(&found)
+	a.readiness.commits.Store(&state)
 }
 
 // checkPartitions checks that the tables that posts write to have their current partitions, and starts
@@ -130,9 +130,9 @@ func (a *App) checkPartitions(ctx context.Context) {
 	}
 	problem := "current partition missing in " + strings.Join(missing, ", ")
 	if failure := a.readiness.repairFailure.Load(); failure != nil {
-		a.readiness.setPartitions(state{"cannot_create", problem + ", and it cannot be created: " + *failure})
+		a.readiness.setPartitions(checkState{"cannot_create", problem + ", and it cannot be created: " + *failure})
 	} else {
-		a.readiness.setPartitions(state{"missing", problem + "; it is being created"})
+		a.readiness.setPartitions(checkState{"missing", problem + "; it is being created"})
 	}
 	if a.readiness.repairing.CompareAndSwap(false, true) {
 		a.background.Go(func() {
@@ -155,7 +155,7 @@ func (a *App) repairPartitions(ctx context.Context) {
 	a.readiness.repairFailure.Store(failure)
 }
 
-func (r *readiness) setPartitions(s state) { r.partitions.Store(&s) }
+func (r *readiness) setPartitions(state checkState) { r.partitions.Store(&state) }
 
 // checkStoring tries to write to the database if the last posts could not be stored. If the database
 // commits the write, the node becomes ready for posts again, until the next post fails.
@@ -174,8 +174,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	tick := time.NewTicker(readinessEvery)
 	defer tick.Stop()
 	for {
-		if checks := a.checks(ctx); ctx.Err() == nil {
-			a.noteChanges(checks)
+		if states := a.checks(ctx); ctx.Err() == nil {
+			a.noteChanges(states)
 		}
 		select {
 		case <-ctx.Done():
@@ -190,9 +190,9 @@ func (a *App) followReadiness(ctx context.Context) {
 
 // noteChanges logs each check that fails, as failurelog.State decides, and each check that passes again. An
 // unknown state does not count as a change.
-func (a *App) noteChanges(checks states) {
+func (a *App) noteChanges(states checkStates) {
 	r := a.readiness
-	for check, state := range checks {
+	for check, state := range states {
 		ok := state == stateOK
 		passes, fails := 1.0, 0.0
 		if !ok {

@@ -21,30 +21,30 @@ func TestFailingChecksAreLogged(t *testing.T) {
 func failingChecksAreLogged(t *testing.T) {
 	logger, log := testkit.NewLog()
 	a := &App{log: logger, readiness: newReadiness(prometheus.NewRegistry())}
-	denied := state{"denied", "Vault denied access; 12 data keys left"}
+	denied := checkState{"denied", "Vault denied access; 12 data keys left"}
 	for i, step := range []struct {
-		state                state
+		state                checkState
 		later                bool // a minute after the last line
 		failures, recoveries int
 	}{
 		{state: stateUnknown},
 		{state: stateOK},
-		{state: state{"sealed", "Vault is sealed; 900 data keys left"}, failures: 1},
-		{state: state{"sealed", "Vault is sealed; 12 data keys left"}, failures: 1},
+		{state: checkState{"sealed", "Vault is sealed; 900 data keys left"}, failures: 1},
+		{state: checkState{"sealed", "Vault is sealed; 12 data keys left"}, failures: 1},
 		{state: stateUnknown, failures: 1},
 		{state: denied, failures: 2},
-		{state: state{"denied", "Vault denied access; 0 data keys left"}, failures: 2},
-		{state: state{"denied", "Vault denied access; 0 data keys left"}, later: true, failures: 3},
-		{state: state{"denied", "Vault denied access; 0 data keys left"}, failures: 3},
+		{state: checkState{"denied", "Vault denied access; 0 data keys left"}, failures: 2},
+		{state: checkState{"denied", "Vault denied access; 0 data keys left"}, later: true, failures: 3},
+		{state: checkState{"denied", "Vault denied access; 0 data keys left"}, failures: 3},
 		{state: stateUnknown, later: true, failures: 3},
 		{state: stateOK, failures: 3, recoveries: 1},
 		{state: stateOK, failures: 3, recoveries: 1},
-		{state: state{"denied", "Vault denied access; 0 data keys left"}, failures: 4, recoveries: 1},
+		{state: checkState{"denied", "Vault denied access; 0 data keys left"}, failures: 4, recoveries: 1},
 	} {
 		if step.later {
 			time.Sleep(failurelog.Every)
 		}
-		a.noteChanges(states{"key_wrapper": step.state, "database": stateOK})
+		a.noteChanges(checkStates{"key_wrapper": step.state, "database": stateOK})
 		if got := log.Count(`"level":"WARN"`); got != step.failures {
 			t.Errorf("step %d: got %d warnings, want %d", i, got, step.failures)
 		}

@@ -64,22 +64,22 @@ func (a *App) followSecrets(ctx context.Context) {
 	var failure failurelog.State
 	due, pause := clock.System{}.Now(), secretsEvery // a file may have changed while the node was starting
 	changed := false
+	replaceAfter := func(delay time.Duration) {
+		due, pause, changed = clock.System{}.Now().Add(delay), secretsEvery, true
+	}
 	for {
-		hangup := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.secrets.hangup:
-			hangup = true
+			a.secrets.files.Changed() // files that have changed are read now, too
+			replaceAfter(0)
 		case <-tick.C:
+			if a.secrets.files.Changed() { // at the next tick, in case a file is still being written
+				replaceAfter(secretsEvery / 2)
+			}
 		}
 		now := clock.System{}.Now()
-		if a.secrets.files.Changed() { // at the next tick, in case a file is still being written
-			due, pause, changed = now.Add(secretsEvery/2), secretsEvery, true
-		}
-		if hangup {
-			due, pause, changed = now, secretsEvery, true
-		}
 		if due.IsZero() || now.Before(due) {
 			continue
 		}
@@ -108,9 +108,7 @@ func (a *App) replaceSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	others := config.ChangedSettings(a.cfg, next)
-	others = slices.DeleteFunc(others, func(path string) bool { return path == "privacy.journal_access_key" })
-	if len(others) > 0 {
+	if others := config.ChangedSettings(a.cfg, next); len(others) > 0 {
 		a.log.Warn("restart the node to use the other changed settings", "settings", strings.Join(others, ", "))
 	}
 	a.keys.replaceLogins(withSecrets(a.cfg.Vault, next.Vault))

@@ -410,7 +410,8 @@ func settingsOf(t *testing.T, all []object, p pod) object {
 // keep theirs, and that equal settings are in the same one.
 func TestSettingsAreReplaced(t *testing.T) {
 	names := func(arguments ...string) map[string]string {
-		rendered, stderr, err := template(t, chart, append([]string{"--values", "testdata/minimal.yaml"}, arguments...)...)
+		arguments = append([]string{"--values", "testdata/minimal.yaml"}, arguments...)
+		rendered, stderr, err := template(t, chart, arguments...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}

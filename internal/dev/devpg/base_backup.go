@@ -130,8 +130,8 @@ func (l layout) checkApplied(newest string) error {
 		return errors.New("none of the archived WAL was applied: check that it is of this backup, and that the user " +
 			"who runs Postgres can read the folder in --wal")
 	case applied < newest:
-		return fmt.Errorf("the archived WAL was applied only up to %s, although it continues to %s: a file in between is "+
-			"missing or damaged", applied, newest)
+		return fmt.Errorf("the archived WAL was applied only up to %s, although it continues to %s: a file in between "+
+			"is missing or damaged", applied, newest)
 	}
 	return nil
 }

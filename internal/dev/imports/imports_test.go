@@ -49,12 +49,14 @@ var devImporters = []string{"cmd/pingpost"}
 
 // allowedImporters lists, for each library, the only packages that may import it.
 var allowedImporters = map[string][]string{
-	"github.com/gin-gonic/gin":      {"api", "admin", "internal/platform/httpserver", "internal/app"},
-	"github.com/casbin/":            {"internal/platform/authz"},
-	"github.com/hashicorp/vault/":   {"internal/platform/keys/transit"},
-	"github.com/a-h/templ":          {"templates", "admin"},
-	"github.com/chromedp/":          nil,
-	"net/http":                      {"api", "admin", "internal/platform/httpserver", "internal/platform/tracing", "internal/app", "cmd/pingpost"},
+	"github.com/gin-gonic/gin":    {"api", "admin", "internal/platform/httpserver", "internal/app"},
+	"github.com/casbin/":          {"internal/platform/authz"},
+	"github.com/hashicorp/vault/": {"internal/platform/keys/transit"},
+	"github.com/a-h/templ":        {"templates", "admin"},
+	"github.com/chromedp/":        nil,
+	"net/http": {
+		"api", "admin", "internal/platform/httpserver", "internal/platform/tracing", "internal/app", "cmd/pingpost",
+	},
 	"net/http/":                     {"internal/app"},
 	"go.opentelemetry.io/":          {"internal/platform/tracing", "internal/platform/httpserver"},
 	"github.com/spf13/cobra":        {"cmd/pingpost"},

@@ -191,12 +191,13 @@ func (c *Config) SecretFiles() []string {
 	return slices.Sorted(maps.Values(c.secretFiles))
 }
 
-// ChangedSettings returns the paths of the settings, except secrets, that have different values in two configurations.
+// ChangedSettings returns the paths of the settings that have different values in two configurations and that a running
+// node does not replace.
 func ChangedSettings(a, b *Config) (paths []string) {
 	others := b.parts()
 	for i, p := range a.parts() {
 		for j, f := range p.fields() {
-			if !f.secret && f.show() != others[i].fields()[j].show() {
+			if !f.secret && !f.reread && f.show() != others[i].fields()[j].show() {
 				paths = append(paths, p.path(f))
 			}
 		}

@@ -21,6 +21,7 @@ type field struct {
 	name   string
 	secret bool
 	keyed  bool // the value is a map, given as items such as GB=365
+	reread bool // a running node also uses a changed value, as for secrets
 
 	// set parses a string (file or environment) or a []string (a list or a map in the file).
 	// Its error describes the expected form and does not repeat the value.
@@ -34,6 +35,12 @@ type field struct {
 // that ends in _file or a variable that ends in _FILE.
 func secret(f field) field {
 	f.secret = true
+	return f
+}
+
+// reread marks a field that belongs to a secret, and is replaced with it.
+func reread(f field) field {
+	f.reread = true
 	return f
 }
 

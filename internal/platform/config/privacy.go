@@ -104,7 +104,7 @@ func (p *Privacy) fields() []field {
 		text("erasure_journal_fingerprint", &p.ErasureJournalFingerprint),
 		text("journal_endpoint", &p.JournalEndpoint),
 		text("journal_region", &p.JournalRegion),
-		text("journal_access_key", &p.JournalAccessKey),
+		reread(text("journal_access_key", &p.JournalAccessKey)),
 		secret(text("journal_secret_key", &p.JournalSecretKey)),
 		flag("require_approval", &p.RequireApproval),
 		text("law", &p.Law),

@@ -37,12 +37,14 @@ func (t *Tracing) Validate() error {
 	var ps Problems
 	if t.Endpoint != "" {
 		u, err := url.Parse(t.Endpoint)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			u.RawQuery != "" {
 			ps.add("tracing.endpoint", "must be a URL, such as http://127.0.0.1:4318")
 		}
 	}
 	name, value := t.HeaderField()
-	if t.Header != "" && (!httpguts.ValidHeaderFieldName(name) || value == "" || !httpguts.ValidHeaderFieldValue(value)) {
+	valid := httpguts.ValidHeaderFieldName(name) && value != "" && httpguts.ValidHeaderFieldValue(value)
+	if t.Header != "" && !valid {
 		ps.add("tracing.header", "must be the name and the value of a header, such as Authorization: Bearer …")
 	}
 	if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) {

@@ -43,8 +43,10 @@ func endTrace(span trace.Span, c *gin.Context, rec *Record) {
 	}
 	status := c.Writer.Status()
 	span.SetAttributes(
-		attribute.String("http.request.method", method(c.Request.Method)), attribute.String("http.route", route(c, rec)),
-		attribute.Int("http.response.status_code", status), attribute.String("pingpost.request_id", rec.IDText),
+		attribute.String("http.request.method", method(c.Request.Method)),
+		attribute.String("http.route", route(c, rec)),
+		attribute.Int("http.response.status_code", status),
+		attribute.String("pingpost.request_id", rec.IDText),
 		attribute.String("pingpost.outcome", rec.Outcome),
 	)
 	if rec.Partner != uuid.Nil {

@@ -102,7 +102,8 @@ func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	defer answer.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) //nolint:errcheck // so that the connection is used again
 	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("the collector responded with %d: check tracing.endpoint and tracing.header", answer.StatusCode)
+		return fmt.Errorf("the collector responded with %d: check tracing.endpoint and tracing.header",
+			answer.StatusCode)
 	}
 	return nil
 }

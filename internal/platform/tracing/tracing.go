@@ -25,7 +25,7 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// Header is a header of an HTTP request. Without a name, there is none.
+// Header is a header of an HTTP request, or none if Name is empty.
 type Header struct{ Name, Value string }
 
 // Tracer records spans of requests.

@@ -45,7 +45,8 @@ func TestWhichRequestsAreTraced(t *testing.T) {
 		tracer := tracing.New(tracing.Options{Endpoint: "http://127.0.0.1:1", SampleRatio: c.ratio})
 		_, span := tracer.StartRequest(t.Context(), c.header, "request")
 		got := span.SpanContext().TraceID()
-		if span.IsRecording() != c.recorded || c.trace != "" && got.String() != c.trace || c.trace == "" && !got.IsValid() {
+		if span.IsRecording() != c.recorded || c.trace != "" && got.String() != c.trace ||
+			c.trace == "" && !got.IsValid() {
 			t.Errorf("%s: recorded %v in the trace %s", name, span.IsRecording(), got)
 		}
 	}
@@ -56,8 +57,8 @@ func TestSpansAreSent(t *testing.T) {
 	collector, db := testkit.NewCollector(t), testkit.NewDatabase(t)
 	log, lines := testkit.NewLog()
 	tracer := tracing.New(tracing.Options{
-		Endpoint: collector.URL + "/", Header: tracing.Header{Name: "Authorization", Value: "Bearer one"}, SampleRatio: 1,
-		Version: "v1", Log: log,
+		Endpoint: collector.URL + "/", Header: tracing.Header{Name: "Authorization", Value: "Bearer one"},
+		SampleRatio: 1, Version: "v1", Log: log,
 	})
 	if err := tracer.Check(t.Context()); err != nil || collector.Header().Get("Authorization") != "Bearer one" {
 		t.Fatalf("check: %v, header %v", err, collector.Header())
@@ -93,7 +94,8 @@ func TestSpansAreSent(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `CREATE TEMPORARY TABLE copied (name text)`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.CopyFrom(inner, pgx.Identifier{"copied"}, []string{"name"}, pgx.CopyFromRows([][]any{{"quillfeather"}})); err != nil {
+	rows := pgx.CopyFromRows([][]any{{"quillfeather"}})
+	if _, err := conn.CopyFrom(inner, pgx.Identifier{"copied"}, []string{"name"}, rows); err != nil {
 		t.Fatal(err)
 	}
 	end(errors.New("quillfeather"))
@@ -125,12 +127,13 @@ func TestSpansAreSent(t *testing.T) {
 		read.ParentSpanID() != work.SpanID() || failed.ParentSpanID() != work.SpanID() {
 		t.Error("the spans do not form a tree")
 	}
-	if root.Kind() != ptrace.SpanKindServer || work.Kind() != ptrace.SpanKindInternal || read.Kind() != ptrace.SpanKindClient {
+	if root.Kind() != ptrace.SpanKindServer || work.Kind() != ptrace.SpanKindInternal ||
+		read.Kind() != ptrace.SpanKindClient {
 		t.Errorf("got the kinds %v, %v and %v", root.Kind(), work.Kind(), read.Kind())
 	}
 	batched, copied := spans["batch"], spans[`COPY "copied"`]
-	if attributes(batched)["db.query.text"] != "SELECT 3;\nSELECT length($1)" || batched.ParentSpanID() != work.SpanID() ||
-		copied.ParentSpanID() != work.SpanID() {
+	if attributes(batched)["db.query.text"] != "SELECT 3;\nSELECT length($1)" ||
+		batched.ParentSpanID() != work.SpanID() || copied.ParentSpanID() != work.SpanID() {
 		t.Errorf("got the batch %v", attributes(batched))
 	}
 	if got := attributes(read); got["db.query.text"] != `SELECT length($1)` || got["db.system.name"] != "postgresql" {
